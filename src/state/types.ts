@@ -1,0 +1,73 @@
+import type { Assignment, Broker, Policy, Reason, Resource, StepName } from '../../placement/index.ts';
+
+/** A broker as the replicated state holds it: the planner's fields and what only clients ask for. */
+export interface BrokerRow extends Broker {
+  /** By listener name: `host:port`. */
+  readonly addresses: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Of the last registration; `null`: it gave none, or it has never registered (imported). */
+  readonly storeId: string | null;
+  /** Last change. */
+  readonly revision: number;
+}
+
+export interface ResourceRow extends Resource {
+  readonly createdRevision: number;
+  readonly revision: number;
+}
+
+export interface AssignmentRow extends Assignment {
+  /** The fenced leader reported at this very generation that the destination holds everything. Any write clears it. */
+  readonly drained: boolean;
+  /** The decision that last placed, promoted or moved it; `null`: imported. */
+  readonly decision: Decision | null;
+  readonly revision: number;
+}
+
+export interface Decision {
+  readonly step: StepName;
+  readonly reason: Reason;
+  readonly rule: string;
+  readonly detail: string;
+  readonly revision: number;
+}
+
+/** Read-only view of the replicated state. The maps are live: do not hold them across an await; rows are immutable and may be held. */
+export interface StateView {
+  /** Last log index applied. */
+  readonly appliedIndex: number;
+  /** Log index of the last entry that changed what a reader sees. */
+  readonly revision: number;
+  /** Cluster time of the last entry applied, ms. */
+  readonly timeMs: number;
+  readonly brokers: ReadonlyMap<string, BrokerRow>;
+  /** By resource key. */
+  readonly resources: ReadonlyMap<string, ResourceRow>;
+  /** By shard key. */
+  readonly assignments: ReadonlyMap<string, AssignmentRow>;
+  readonly policy: Policy;
+  readonly policyRevision: number;
+  readonly firstRegisteredAtMs: number | null;
+  /** Highest generation any shard ever had. */
+  readonly maxGeneration: number;
+  /** Hex, 16 digits; equal on all members at equal appliedIndex. */
+  readonly stateHash: string;
+  /** At the last multiple of 1,000 applied. */
+  readonly hashAt: { readonly index: number; readonly hash: string };
+}
+
+/** One change that watchers see. */
+export type Change =
+  | { readonly kind: 'assignment'; readonly assignment: AssignmentRow }
+  | { readonly kind: 'removed'; readonly shard: string }
+  | { readonly kind: 'broker'; readonly broker: BrokerRow }
+  | { readonly kind: 'brokerRemoved'; readonly id: string }
+  | { readonly kind: 'resource'; readonly resource: ResourceRow }
+  | { readonly kind: 'resourceRemoved'; readonly resource: string }
+  | { readonly kind: 'policy'; readonly policy: Policy };
+
+/** Everything that one entry changed, in order. */
+export interface ChangeSet {
+  readonly revision: number;
+  readonly changes: readonly Change[];
+}
