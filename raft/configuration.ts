@@ -1,0 +1,7 @@
+import type { MemberId } from './types.ts';
+
+/** One step of a change of membership. */
+export interface ConfigurationChange {
+  readonly type: 'addVoter' | 'addLearner' | 'remove';
+  readonly id: MemberId;
+}
