@@ -9,8 +9,17 @@ export interface Disk {
   readFile(path: string): Promise<Uint8Array | null>;
   /** Writes beside, syncs, renames over, syncs the directory: old or new, never half. */
   replaceFile(path: string, data: Uint8Array): Promise<void>;
+  /** Opens a small file that is overwritten in place; made of `sizeBytes` zeros, synced, where it does not exist. */
+  openFixedFile(path: string, sizeBytes: number): Promise<FixedFile>;
   /** Takes an exclusive lock that ends with the process; rejects with `directory_in_use`. The answer releases it. */
   lock(path: string): Promise<() => Promise<void>>;
+}
+
+/** A pre-allocated file. Without `sync` a write survives the process, not a power cut; it may be torn by either. */
+export interface FixedFile {
+  read(): Promise<Uint8Array>;
+  writeAt(offset: number, data: Uint8Array, options: { sync: boolean }): Promise<void>;
+  close(): Promise<void>;
 }
 
 export interface KeyValueStore {
