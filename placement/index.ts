@@ -1,2 +1,4 @@
 export * from './model.ts';
 export * from './plan-types.ts';
+export * from './slots.ts';
+export * from './write.ts';
