@@ -2,15 +2,15 @@ import { RaftInvariantError } from './errors.ts';
 import type { RaftStorage, StorageWrite, StoredState } from './storage.ts';
 import type { Entry, HardState, Snapshot } from './types.ts';
 
-/** The memory twin of the durable storage: the same contract, nothing survives the process. */
+/** The memory twin of the durable storage: the same contract, and what was written survives `close` but not the process. */
 export class MemoryStorage implements RaftStorage {
   #hardState: HardState = { term: 0, votedFor: null, commit: 0 };
   #snapshot: Snapshot | null = null;
   #entries: Entry[] = [];
-  #closed = false;
+  #open = false;
 
   load(): Promise<StoredState> {
-    this.#mustBeOpen();
+    this.#open = true;
     return Promise.resolve({
       hardState: this.#hardState,
       snapshot: this.#snapshot,
@@ -27,7 +27,7 @@ export class MemoryStorage implements RaftStorage {
   }
 
   close(): Promise<void> {
-    this.#closed = true;
+    this.#open = false;
     return Promise.resolve();
   }
 
@@ -54,6 +54,6 @@ export class MemoryStorage implements RaftStorage {
   }
 
   #mustBeOpen(): void {
-    if (this.#closed) throw new RaftInvariantError('storage used after close');
+    if (!this.#open) throw new RaftInvariantError('storage used before load or after close');
   }
 }
