@@ -1,0 +1,303 @@
+import { BrokerTable, NONE } from './broker-table.ts';
+import {
+  compareStrings,
+  resourceKey,
+  splitShard,
+  type Assignment,
+  type MoveRole,
+  type MoveStep,
+  type Policy,
+  type Reason,
+  type Resource,
+  type ZonePolicy,
+} from './model.ts';
+import type { Reports, ShardReport, Snapshot } from './plan-types.ts';
+import { Tally } from './tally.ts';
+
+/** A move in flight, by index. `from` and `drops` are NONE where no copy leaves. */
+export interface ShardMove {
+  readonly role: MoveRole;
+  readonly step: MoveStep;
+  readonly reason: Reason;
+  readonly from: number;
+  readonly to: number;
+  readonly drops: number;
+  readonly copied: boolean;
+  readonly startedAtMs: number;
+  readonly progressAtMs: number;
+}
+
+const NO_COPIES: readonly number[] = Object.freeze([]);
+
+/**
+ * A Snapshot through one pass: indexed, and changed as the pass decides, so that what it decided already counts
+ * for what it decides next. Brokers are indices in the order of their ids, resources in the order of their keys,
+ * shards in the order of their resource, then their number: shard `n` of resource `r` is `firstShard[r] + n`.
+ * Arrays handed out are never changed in place, and callers never change them: a change replaces them.
+ */
+export class View {
+  readonly nowMs: number;
+  readonly policy: Policy;
+  readonly firstRegisteredAtMs: number | null;
+  readonly reports: Reports;
+  readonly brokers: BrokerTable;
+  readonly resources: readonly Resource[];
+  readonly resourceKeys: readonly string[];
+  readonly resourceCount: number;
+  readonly shardCount: number;
+  /** By resource, and one more: where its shards begin. */
+  readonly firstShard: Int32Array;
+  readonly resourceOf: Int32Array;
+  /** By shard: who leads it now; NONE while it was never placed. */
+  readonly leader: Int32Array;
+  /** By shard: its row in the snapshot; `undefined`: it has none. */
+  readonly rows: readonly (Assignment | undefined)[];
+  /** By shard: 1 if it counts (Tally). */
+  readonly counts: Uint8Array;
+  /** By shard: 1 once this pass has a step for it; at most one step a shard and pass. */
+  readonly touched: Uint8Array;
+  readonly tally: Tally;
+  readonly #copies: (readonly number[])[];
+  readonly #inSync: (readonly number[])[];
+  readonly #finished: (readonly number[])[];
+  readonly #nextLeader: Int32Array;
+  readonly #moves: (ShardMove | null)[];
+
+  constructor(snapshot: Snapshot, reports: Reports) {
+    this.nowMs = snapshot.nowMs;
+    this.policy = snapshot.policy;
+    this.firstRegisteredAtMs = snapshot.firstRegisteredAtMs;
+    this.reports = reports;
+    this.brokers = new BrokerTable(snapshot.brokers);
+    const keyed = snapshot.resources.map((resource) => ({ key: resourceKey(resource), resource }));
+    keyed.sort((a, b) => compareStrings(a.key, b.key));
+    this.resources = keyed.map((entry) => entry.resource);
+    this.resourceKeys = keyed.map((entry) => entry.key);
+    this.resourceCount = keyed.length;
+    this.firstShard = new Int32Array(keyed.length + 1);
+    for (let r = 0; r < keyed.length; r++) {
+      this.firstShard[r + 1] = (this.firstShard[r] ?? 0) + (this.resources[r]?.shards ?? 0);
+    }
+    const n = this.firstShard[keyed.length] ?? 0;
+    this.shardCount = n;
+    this.resourceOf = new Int32Array(n);
+    for (let r = 0; r < keyed.length; r++)
+      this.resourceOf.fill(r, this.firstShard[r], this.firstShard[r + 1]);
+    this.leader = new Int32Array(n).fill(NONE);
+    this.#nextLeader = new Int32Array(n).fill(NONE);
+    this.counts = new Uint8Array(n);
+    this.touched = new Uint8Array(n);
+    this.#copies = new Array<readonly number[]>(n).fill(NO_COPIES);
+    this.#inSync = new Array<readonly number[]>(n).fill(NO_COPIES);
+    this.#finished = new Array<readonly number[]>(n).fill(NO_COPIES);
+    this.#moves = new Array<ShardMove | null>(n).fill(null);
+    this.tally = new Tally(keyed.length, this.brokers.count);
+    const rows = new Array<Assignment | undefined>(n).fill(undefined);
+    const byKey = new Map(this.resourceKeys.map((key, r) => [key, r]));
+    for (const row of snapshot.assignments) {
+      const { resource, number } = splitShard(row.shard);
+      const r = byKey.get(resource);
+      if (r === undefined) throw new Error(`${row.shard} belongs to no resource of the snapshot`);
+      const first = this.firstShard[r] ?? 0;
+      if (!(number < (this.resources[r]?.shards ?? 0))) throw new Error(`${resource} has no shard ${number}`);
+      if (rows[first + number] !== undefined) throw new Error(`${row.shard} is assigned twice`);
+      rows[first + number] = row;
+      this.#read(first + number, row);
+    }
+    this.rows = rows;
+  }
+
+  #read(s: number, row: Assignment): void {
+    const index = (id: string): number => this.brokers.indexOf(id);
+    const copies = row.replicas.map(index);
+    this.leader[s] = index(row.leader);
+    this.#copies[s] = copies;
+    this.#inSync[s] = row.inSync === row.replicas ? copies : row.inSync.map(index);
+    const move = row.move;
+    if (move !== null) {
+      this.#moves[s] = {
+        role: move.role,
+        step: move.step,
+        reason: move.reason,
+        from: this.brokers.find(move.from),
+        to: index(move.to),
+        drops: this.brokers.find(move.drops),
+        copied: move.copied,
+        startedAtMs: move.startedAtMs,
+        progressAtMs: move.progressAtMs,
+      };
+    }
+    for (const b of copies) this.tally.addHeld(b, 1);
+    this.counts[s] = this.leaderServes(s) ? 1 : 0;
+    this.#finish(s);
+    this.#count(s, 1);
+  }
+
+  /** Sets what the shard will be once its move has finished. A move towards a broker that may take no shards will not finish. */
+  #finish(s: number): void {
+    const move = this.move(s);
+    const copies = this.copies(s);
+    this.#nextLeader[s] = this.leader[s] ?? NONE;
+    this.#finished[s] = copies;
+    if (move === null) return;
+    if (this.brokers.live[move.to] === 0) {
+      if (move.copied) this.#finished[s] = copies.filter((b) => b !== move.to);
+      return;
+    }
+    if (move.role === 'leader') this.#nextLeader[s] = move.to;
+    if (move.drops !== NONE) this.#finished[s] = copies.filter((b) => b !== move.drops);
+  }
+
+  #count(s: number, by: 1 | -1): void {
+    if (this.counts[s] === 0) return;
+    const r = this.resource(s);
+    this.tally.addShard(r, by);
+    this.tally.addLeader(r, this.nextLeader(s), by);
+    for (const b of this.finished(s)) this.tally.addCopy(r, b, by);
+  }
+
+  /** Replaces one shard's facts and keeps the tallies. */
+  #change(s: number, change: { copies?: readonly number[]; move?: ShardMove | null; leader?: number }): void {
+    this.#count(s, -1);
+    if (change.copies !== undefined) {
+      for (const b of this.copies(s)) this.tally.addHeld(b, -1);
+      for (const b of change.copies) this.tally.addHeld(b, 1);
+      this.#copies[s] = change.copies;
+    }
+    if (change.move !== undefined) this.#moves[s] = change.move;
+    if (change.leader !== undefined) {
+      this.leader[s] = change.leader;
+      this.counts[s] = 1;
+    }
+    this.#finish(s);
+    this.#count(s, 1);
+  }
+
+  resource(s: number): number {
+    return this.resourceOf[s] ?? NONE;
+  }
+
+  resourceRow(r: number): Resource {
+    const resource = this.resources[r];
+    if (resource === undefined) throw new Error(`no resource has the index ${r}`);
+    return resource;
+  }
+
+  zonePolicy(r: number): ZonePolicy {
+    return this.resourceRow(r).zonePolicy ?? this.policy.zonePolicy;
+  }
+
+  /** `rf'` of placement: the copies that live brokers can hold. */
+  factor(r: number): number {
+    return Math.min(this.resourceRow(r).replicationFactor, this.brokers.liveList.length);
+  }
+
+  numberOf(s: number): number {
+    return s - (this.firstShard[this.resource(s)] ?? 0);
+  }
+
+  /** `stream:orders/3`. */
+  shardKey(s: number): string {
+    return this.rows[s]?.shard ?? `${this.resourceKeys[this.resource(s)]}/${this.numberOf(s)}`;
+  }
+
+  /** Every copy there is now, a staged or joining one and one about to go included. */
+  copies(s: number): readonly number[] {
+    return this.#copies[s] ?? NO_COPIES;
+  }
+
+  inSync(s: number): readonly number[] {
+    return this.#inSync[s] ?? NO_COPIES;
+  }
+
+  move(s: number): ShardMove | null {
+    return this.#moves[s] ?? null;
+  }
+
+  /** The copies there will be once the move in flight has finished. */
+  finished(s: number): readonly number[] {
+    return this.#finished[s] ?? NO_COPIES;
+  }
+
+  /** Who leads once the move in flight has finished. */
+  nextLeader(s: number): number {
+    return this.#nextLeader[s] ?? NONE;
+  }
+
+  holds(s: number, b: number): boolean {
+    return this.copies(s).includes(b);
+  }
+
+  isInSync(s: number, b: number): boolean {
+    return this.inSync(s).includes(b);
+  }
+
+  /** Its broker answers (live or draining) and it holds everything the shard acknowledged. */
+  leaderServes(s: number): boolean {
+    const leader = this.leader[s] ?? NONE;
+    return leader !== NONE && this.brokers.serving[leader] === 1 && this.isInSync(s, leader);
+  }
+
+  /** What the leader reported of this very generation. */
+  report(s: number): ShardReport | null {
+    const row = this.rows[s];
+    if (row === undefined) return null;
+    const report = this.reports.shards.get(row.shard);
+    return report !== undefined && report.generation === row.generation ? report : null;
+  }
+
+  /** How many more copies a broker may be given now. */
+  room(b: number): number {
+    return (this.brokers.cap[b] ?? 0) - (this.tally.held[b] ?? 0);
+  }
+
+  /** May be moved by an optional step: its leader serves, nothing is in flight, this pass has no step for it. */
+  free(s: number): boolean {
+    return this.counts[s] === 1 && this.touched[s] === 0 && this.move(s) === null;
+  }
+
+  /** A shard's first leader, and its only copy until setCopies. */
+  place(s: number, leader: number): void {
+    if (this.leader[s] !== NONE) throw new Error(`${this.shardKey(s)} is placed already`);
+    const copies = [leader];
+    this.#inSync[s] = copies;
+    this.#change(s, { copies, leader });
+  }
+
+  /** All copies of a shard placed in this pass, the leader first. All are in sync: there is nothing to hold yet. */
+  setCopies(s: number, copies: readonly number[]): void {
+    if (this.rows[s] !== undefined) throw new Error(`${this.shardKey(s)} was placed before this pass`);
+    this.#inSync[s] = copies;
+    this.#change(s, { copies });
+  }
+
+  /** A new leader, at once. A move in flight ends with the leader that started it; `copies` is the set that stays. */
+  promote(s: number, leader: number, copies: readonly number[]): void {
+    this.#inSync[s] = this.inSync(s).filter((b) => copies.includes(b));
+    this.#change(s, { leader, copies, move: null });
+  }
+
+  /** An ephemeral shard's leader, replaced by any broker: there is no log, so it is in sync as it is given the shard. */
+  replaceLeader(s: number, leader: number, copies: readonly number[]): void {
+    this.#inSync[s] = [...new Set([leader, ...this.inSync(s).filter((b) => copies.includes(b))])];
+    this.#change(s, { leader, copies, move: null });
+  }
+
+  /** Starts or re-writes a move; the destination joins the copies if it holds none. */
+  setMove(s: number, move: ShardMove): void {
+    const copies = this.copies(s);
+    this.#change(s, { copies: copies.includes(move.to) ? copies : [...copies, move.to], move });
+  }
+
+  /** Ends the move in flight: `leader` leads and `copies` are the set from here on. */
+  endMove(s: number, leader: number, copies: readonly number[]): void {
+    this.#inSync[s] = this.inSync(s).filter((b) => copies.includes(b));
+    const change = { copies, move: null };
+    this.#change(s, leader === this.leader[s] ? change : { ...change, leader });
+  }
+
+  dropCopy(s: number, b: number): void {
+    this.#inSync[s] = this.inSync(s).filter((x) => x !== b);
+    this.#change(s, { copies: this.copies(s).filter((x) => x !== b) });
+  }
+}
