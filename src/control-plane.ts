@@ -32,6 +32,7 @@ export interface ControlPlane {
 }
 
 export interface ProposeOptions {
+  /** From now. */
   readonly deadlineMs: number;
   readonly request?: { readonly session: number; readonly n: number };
 }

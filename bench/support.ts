@@ -1,0 +1,95 @@
+import { readFileSync } from 'node:fs';
+import { WebSocket } from 'ws';
+
+/** CPU seconds (user and system) a process has used; from /proc, Linux only. */
+export function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+export function percentile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+}
+
+export function median(values: readonly number[]): number {
+  return percentile(
+    [...values].sort((a, b) => a - b),
+    0.5,
+  );
+}
+
+/** A bare JSON-RPC connection: no retries, so that what is measured is the server. */
+export class RpcSocket {
+  private readonly socket: WebSocket;
+  private readonly pending = new Map<
+    number,
+    { resolve: (value: unknown) => void; reject: (error: Error) => void }
+  >();
+  private next = 1;
+
+  private constructor(socket: WebSocket) {
+    this.socket = socket;
+    socket.on('message', (data: Buffer) => {
+      const answer = JSON.parse(data.toString('utf8')) as {
+        id: number;
+        result?: unknown;
+        error?: { message: string };
+      };
+      const waiting = this.pending.get(answer.id);
+      this.pending.delete(answer.id);
+      if (answer.error) waiting?.reject(new Error(answer.error.message));
+      else waiting?.resolve(answer.result);
+    });
+    const fail = (): void => {
+      for (const { reject } of this.pending.values()) reject(new Error('connection lost'));
+      this.pending.clear();
+    };
+    socket.on('close', fail);
+    socket.on('error', fail);
+  }
+
+  static async connect(address: string): Promise<RpcSocket> {
+    const socket = new WebSocket(`ws://${address}/rpc`, { perMessageDeflate: false });
+    await new Promise<void>((resolve, reject) => {
+      socket.once('open', resolve);
+      socket.once('error', reject);
+    });
+    return new RpcSocket(socket);
+  }
+
+  call(method: string, params: Readonly<Record<string, unknown>>): Promise<unknown> {
+    const id = this.next++;
+    return new Promise((resolve, reject) => {
+      if (this.socket.readyState !== WebSocket.OPEN) {
+        reject(new Error('connection lost'));
+        return;
+      }
+      this.pending.set(id, { resolve, reject });
+      this.socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+    });
+  }
+
+  close(): void {
+    this.socket.terminate();
+  }
+}
+
+/** Keeps `inFlight` calls going for so long; answers latencies (ms, sorted) and the time it really took (ms). */
+export async function load(
+  call: (n: number) => Promise<unknown>,
+  inFlight: number,
+  durationMs: number,
+): Promise<{ latencies: number[]; elapsedMs: number }> {
+  const latencies: number[] = [];
+  const start = performance.now();
+  let n = 0;
+  const worker = async (): Promise<void> => {
+    while (performance.now() - start < durationMs) {
+      const sent = performance.now();
+      await call(n++);
+      latencies.push(performance.now() - sent);
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  return { latencies: latencies.sort((a, b) => a - b), elapsedMs: performance.now() - start };
+}
