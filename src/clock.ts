@@ -1,0 +1,25 @@
+import { performance } from 'node:perf_hooks';
+import type { Clock, Timer } from '../raft/index.ts';
+
+/**
+ * The system's time. Its timers keep the process alive: a broker that waits to reconnect has nothing else
+ * that does. Whoever stops a part clears its timers.
+ */
+export function createSystemClock(): Clock {
+  const timers = new WeakMap<Timer, NodeJS.Timeout>();
+  return {
+    now: () => performance.now(),
+    wallNow: () => Date.now(),
+    setTimeout(callback, delayMs) {
+      const timer: Timer = {};
+      timers.set(timer, setTimeout(callback, delayMs));
+      return timer;
+    },
+    clearTimeout(timer) {
+      clearTimeout(timers.get(timer));
+    },
+    defer(callback) {
+      setImmediate(callback);
+    },
+  };
+}
