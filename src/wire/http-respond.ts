@@ -1,0 +1,76 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../../raft/index.ts';
+import { ERRORS, EvenkeelError } from '../errors.ts';
+import type { Caller } from './rpc-call.ts';
+import { MAX_RPC_MESSAGE_BYTES } from './rpc-socket.ts';
+
+/** The longest a client may take to send a request's body, ms. */
+export const BODY_TIMEOUT_MS = 10_000;
+
+const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+
+export function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  send(response, status, 'application/json; charset=utf-8', `${JSON.stringify(body)}\n`);
+}
+
+export function sendText(response: ServerResponse, status: number, body: string): void {
+  send(response, status, 'text/plain; charset=utf-8', body);
+}
+
+export function send(response: ServerResponse, status: number, contentType: string, body: string): void {
+  if (response.headersSent || response.destroyed) return;
+  response.writeHead(status, {
+    ...HEADERS,
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(body),
+  });
+  response.end(body);
+}
+
+/** `{"error": {code, message, retriable, …}}` with the code's status, or the one given. */
+export function sendError(
+  response: ServerResponse,
+  caller: Caller,
+  error: EvenkeelError,
+  status: number = ERRORS[error.code].http,
+): void {
+  const { message, data } = caller.describe(error);
+  sendJson(response, status, { error: { ...data, message } });
+}
+
+/** 405 with what the path does take. */
+export function sendWrongVerb(response: ServerResponse, caller: Caller, verbs: readonly string[]): void {
+  response.setHeader('allow', verbs.join(', '));
+  const message = `this path takes ${verbs.join(', ')} only`;
+  sendError(response, caller, new EvenkeelError('unknown_method', message), 405);
+}
+
+/**
+ * The whole body as text. Rejects with `limit_exceeded` past 1 MiB, `invalid_argument` where it is not declared
+ * as JSON (so that no web page can send it unasked), `deadline_exceeded` where it comes too slowly.
+ */
+export async function readJsonBody(request: IncomingMessage, clock: Clock): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const timer = clock.setTimeout(() => {
+    const message = `the body did not come within ${BODY_TIMEOUT_MS} ms`;
+    request.destroy(new EvenkeelError('deadline_exceeded', message));
+  }, BODY_TIMEOUT_MS);
+  try {
+    for await (const chunk of request) {
+      if (!Buffer.isBuffer(chunk)) continue;
+      bytes += chunk.length;
+      if (bytes > MAX_RPC_MESSAGE_BYTES) {
+        throw new EvenkeelError('limit_exceeded', `a body has at most ${MAX_RPC_MESSAGE_BYTES} bytes`);
+      }
+      chunks.push(chunk);
+    }
+  } finally {
+    clock.clearTimeout(timer);
+  }
+  const type = request.headers['content-type'] ?? '';
+  if (bytes > 0 && !/^application\/json\s*(;|$)/i.test(type)) {
+    throw new EvenkeelError('invalid_argument', 'a body must have the content type application/json');
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}

@@ -1,0 +1,118 @@
+import type { Clock } from '../../raft/index.ts';
+import type { ControlPlane } from '../control-plane.ts';
+import { ERRORS, EvenkeelError, type ErrorCode } from '../errors.ts';
+import type { CommonParams, RpcContext, RpcMethod, Subscriber } from './rpc-types.ts';
+
+/** Calls under way on this node, all surfaces together; more are answered `overloaded`. */
+export const MAX_CALLS = 1_024;
+
+/** What an error looks like on every surface. */
+export interface WireError {
+  readonly code: number;
+  readonly message: string;
+  readonly data: { readonly code: ErrorCode; readonly retriable: boolean } & Readonly<
+    Record<string, unknown>
+  >;
+}
+
+export interface CallerOptions {
+  readonly plane: ControlPlane;
+  readonly clock: Clock;
+  /** Told of every error that is our own fault. */
+  onFault(error: unknown, method: string): void;
+}
+
+/** Runs methods of the registry: deadline, load, envelope and errors, the same for every surface. */
+export class Caller {
+  readonly #options: CallerOptions;
+  #calls = 0;
+
+  constructor(options: CallerOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves with the whole answer, `{revision, term, leaderId, …}`; rejects with an EvenkeelError. */
+  async call(
+    method: RpcMethod,
+    params: unknown,
+    subscriber: Subscriber | null,
+  ): Promise<Record<string, unknown>> {
+    if (this.#calls >= MAX_CALLS) {
+      throw new EvenkeelError('overloaded', `${MAX_CALLS} calls are under way on this node; try again later`);
+    }
+    this.#calls += 1;
+    try {
+      return await this.#withDeadline(method, params, subscriber);
+    } catch (error) {
+      if (error instanceof EvenkeelError) throw this.#withOutcome(method, error);
+      this.#options.onFault(error, method.name);
+      throw new EvenkeelError('internal', `${method.name} failed inside the node; its log says how`);
+    } finally {
+      this.#calls -= 1;
+    }
+  }
+
+  /** An error with what every surface adds to it: who leads and the revision here. */
+  describe(error: EvenkeelError): WireError {
+    const { plane } = this.#options;
+    const { leaderId } = plane.leadership();
+    const data = {
+      ...error.data,
+      code: error.code,
+      retriable: error.retriable,
+      ...(leaderId !== null && { leader: leaderId }),
+      revision: plane.state.revision,
+    };
+    return { code: ERRORS[error.code].rpc, message: error.message, data };
+  }
+
+  async #withDeadline(
+    method: RpcMethod,
+    params: unknown,
+    subscriber: Subscriber | null,
+  ): Promise<Record<string, unknown>> {
+    const { clock } = this.#options;
+    let expire: (error: EvenkeelError) => void = () => {};
+    const expired = new Promise<never>((_resolve, reject) => {
+      expire = reject;
+    });
+    let timer: object | null = null;
+    const start = (common: CommonParams): RpcContext => {
+      const { deadlineMs } = common;
+      const message = `${method.name} took longer than its deadline of ${deadlineMs} ms`;
+      timer = clock.setTimeout(() => expire(new EvenkeelError('deadline_exceeded', message)), deadlineMs);
+      return this.#context(common, subscriber);
+    };
+    try {
+      const answer = await Promise.race([method.run(params, start), expired]);
+      const { plane } = this.#options;
+      const { term, leaderId } = plane.leadership();
+      return { revision: plane.state.revision, term, leaderId, ...answer };
+    } finally {
+      if (timer !== null) clock.clearTimeout(timer);
+    }
+  }
+
+  #context({ deadlineMs, request }: CommonParams, subscriber: Subscriber | null): RpcContext {
+    const { plane, clock } = this.#options;
+    const startedAt = clock.now();
+    const remainingMs = (): number => Math.max(1, Math.floor(startedAt + deadlineMs - clock.now()));
+    return {
+      plane,
+      clock,
+      request,
+      subscriber,
+      remainingMs,
+      propose: (command) =>
+        plane.propose(command, { deadlineMs: remainingMs(), ...(request !== null && { request }) }),
+      askLeader: (service, asked) => plane.askLeader(service, asked, remainingMs()),
+    };
+  }
+
+  /** A write that ran into its deadline may or may not take effect: the answer says so. */
+  #withOutcome(method: RpcMethod, error: EvenkeelError): EvenkeelError {
+    const uncertain = error.code === 'deadline_exceeded' || error.code === 'outcome_unknown';
+    if (method.kind !== 'write' || !uncertain || error.data['outcome'] !== undefined) return error;
+    return new EvenkeelError(error.code, error.message, { ...error.data, outcome: 'unknown' });
+  }
+}

@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import { compareStrings, resourceKey } from '../../placement/index.ts';
+import { EvenkeelError } from '../errors.ts';
+import { assignmentFields, brokerFields, resourceFields } from './rpc-rows.ts';
+import {
+  assignmentRowSchema,
+  brokerRowSchema,
+  counterSchema,
+  policySchema,
+  resourceRowSchema,
+} from './rpc-schemas.ts';
+import { openedSession } from './rpc-session.ts';
+import { sortedAssignments } from './rpc-shard.ts';
+import { defineRead, defineWrite } from './rpc-types.ts';
+
+/** The largest part of an import, bytes of its rows as JSON. */
+export const MAX_IMPORT_PART_BYTES = 256 * 1024;
+export const MAX_IMPORT_PARTS = 10_000;
+
+const importId = z.string().regex(/^[1-9]\d{0,15}$/, 'must be the importId that import.begin gave');
+
+const exported = defineRead({
+  name: 'export',
+  summary: 'The whole cluster as a cluster file',
+  params: {},
+  answer: {
+    cluster: z.strictObject({
+      version: z.literal(1),
+      brokers: z.array(brokerRowSchema),
+      resources: z.array(resourceRowSchema),
+      assignments: z.array(assignmentRowSchema),
+      policy: policySchema,
+    }),
+  },
+  http: { verb: 'GET', path: '/export' },
+  handler({ plane: { state } }) {
+    const brokers = [...state.brokers.values()].sort((a, b) => compareStrings(a.id, b.id));
+    const resources = [...state.resources.values()].sort((a, b) =>
+      compareStrings(resourceKey(a), resourceKey(b)),
+    );
+    return {
+      cluster: {
+        version: 1,
+        brokers: brokers.map(brokerFields),
+        resources: resources.map(resourceFields),
+        assignments: sortedAssignments(state).map(assignmentFields),
+        policy: state.policy,
+      },
+    };
+  },
+});
+
+const begin = defineWrite({
+  name: 'import.begin',
+  summary: 'Begin an import: parts are staged under the importId and become visible at the commit',
+  params: {},
+  answer: { importId, maxPartBytes: counterSchema, maxParts: counterSchema },
+  http: { verb: 'POST', path: '/imports' },
+  async handler(context) {
+    // A session's number is unique over the life of the log, which is all that an import's id has to be.
+    const { revision, value } = await context.propose({ type: 'openSession' });
+    const { session } = openedSession.parse(value);
+    return {
+      revision,
+      importId: String(session),
+      maxPartBytes: MAX_IMPORT_PART_BYTES,
+      maxParts: MAX_IMPORT_PARTS,
+    };
+  },
+});
+
+const part = defineWrite({
+  name: 'import.part',
+  summary: 'Stage one part of an import; nothing of it is visible yet',
+  params: {
+    importId,
+    part: z
+      .int()
+      .min(0)
+      .max(MAX_IMPORT_PARTS - 1),
+    brokers: z.array(brokerRowSchema).default([]),
+    resources: z.array(resourceRowSchema).default([]),
+    assignments: z.array(assignmentRowSchema).default([]),
+  },
+  answer: {},
+  http: { verb: 'PUT', path: '/imports/{importId}/parts/{part}' },
+  async handler(context, { importId: id, part: number, brokers, resources, assignments }) {
+    const bytes = Buffer.byteLength(JSON.stringify([brokers, resources, assignments]));
+    if (bytes > MAX_IMPORT_PART_BYTES) {
+      const message = `import.part: ${bytes} bytes are more than a part may have (${MAX_IMPORT_PART_BYTES})`;
+      throw new EvenkeelError('limit_exceeded', message);
+    }
+    const rows = { brokers, resources, assignments };
+    const { revision } = await context.propose({ type: 'importPart', importId: id, part: number, ...rows });
+    return { revision };
+  },
+});
+
+const commit = defineWrite({
+  name: 'import.commit',
+  summary: 'Make the staged parts the state: of an empty cluster, or of a used one with `overwrite`',
+  params: {
+    importId,
+    parts: z.int().min(0).max(MAX_IMPORT_PARTS),
+    policy: policySchema,
+    overwrite: z.boolean().default(false),
+  },
+  answer: {},
+  http: { verb: 'POST', path: '/imports/{importId}/commit' },
+  async handler(context, { importId: id, parts, policy, overwrite }) {
+    const command = { type: 'importCommit', importId: id, parts, policy, overwrite } as const;
+    const { revision } = await context.propose(command);
+    return { revision };
+  },
+});
+
+export const IMPORT_METHODS = [exported, begin, part, commit];

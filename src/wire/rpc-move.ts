@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { EvenkeelError } from '../errors.ts';
+import {
+  counterSchema,
+  generationSchema,
+  idSchema,
+  kindSchema,
+  moveRowSchema,
+  nameSchema,
+  shardSchema,
+} from './rpc-schemas.ts';
+import { asAnswer, sortedAssignments } from './rpc-shard.ts';
+import { defineRead, defineWrite } from './rpc-types.ts';
+
+const list = defineRead({
+  name: 'move.list',
+  summary: 'Moves in flight',
+  params: { kind: kindSchema.optional(), resource: nameSchema.optional() },
+  answer: {
+    items: z.array(moveRowSchema.extend({ shard: shardSchema, generation: counterSchema })),
+  },
+  http: { verb: 'GET', path: '/shard-moves' },
+  handler({ plane: { state } }, { kind, resource }) {
+    const items = sortedAssignments(state).flatMap(({ shard, generation, move }) => {
+      const key = shard.slice(0, shard.lastIndexOf('/'));
+      const wanted =
+        (kind === undefined || key.startsWith(`${kind}:`)) &&
+        (resource === undefined || key.endsWith(`:${resource}`));
+      return move === null || !wanted ? [] : [{ shard, generation, ...move }];
+    });
+    return { items };
+  },
+});
+
+const start = defineWrite({
+  name: 'move.start',
+  summary: "Hand a shard's leadership or one copy to another broker; refused, with the reason, where unsafe",
+  params: {
+    shard: shardSchema,
+    role: z.enum(['leader', 'follower']).default('leader'),
+    from: idSchema.optional(),
+    to: idSchema,
+    dryRun: z.boolean().default(false),
+    expectedGeneration: generationSchema.optional(),
+  },
+  answer: { shard: shardSchema, to: idSchema },
+  http: { verb: 'POST', path: '/shard-moves' },
+  async handler(context, { shard, role, from, to, dryRun, expectedGeneration }) {
+    if (role === 'follower' && from === undefined) {
+      const message = 'move.start: "from" is needed for a follower: the broker whose copy moves';
+      throw new EvenkeelError('invalid_argument', message);
+    }
+    const answer = await context.askLeader('move.start', {
+      shard,
+      role,
+      from: from ?? null,
+      to,
+      dryRun,
+      expectedGeneration: expectedGeneration ?? null,
+      request: context.request,
+    });
+    return asAnswer(answer);
+  },
+});
+
+const cancel = defineWrite({
+  name: 'move.cancel',
+  summary: 'Call a move off: the destination is dropped, or after the fence the old leader serves again',
+  params: { shard: shardSchema, expectedGeneration: generationSchema.optional() },
+  answer: { shard: shardSchema },
+  http: { verb: 'DELETE', path: '/shard-moves/{shard}' },
+  async handler(context, { shard, expectedGeneration }) {
+    const request = context.request;
+    const expected = expectedGeneration ?? null;
+    return asAnswer(await context.askLeader('move.cancel', { shard, expectedGeneration: expected, request }));
+  },
+});
+
+export const MOVE_METHODS = [list, start, cancel];

@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { compareShards, splitShard } from '../../placement/index.ts';
+import { EvenkeelError } from '../errors.ts';
+import type { AssignmentRow, StateView } from '../state/index.ts';
+import { assignmentFields } from './rpc-rows.ts';
+import {
+  assignmentRowSchema,
+  counterSchema,
+  generationSchema,
+  idSchema,
+  kindSchema,
+  nameSchema,
+  shardSchema,
+} from './rpc-schemas.ts';
+import { defineRead, defineWrite } from './rpc-types.ts';
+
+/** The most assignments in one answer; `next` says where the following ones begin. */
+export const MAX_SHARD_ROWS = 10_000;
+
+const decision = z.object({
+  step: z.string(),
+  reason: z.string(),
+  rule: z.string(),
+  detail: z.string(),
+  revision: counterSchema,
+});
+
+/** Assignments in the order of resource and number. */
+export function sortedAssignments(state: StateView): AssignmentRow[] {
+  return [...state.assignments.values()].sort((a, b) => compareShards(a.shard, b.shard));
+}
+
+const list = defineRead({
+  name: 'shard.list',
+  summary: 'Assignments, by resource and number, filtered by resource, leader or any copy',
+  params: {
+    kind: kindSchema.optional(),
+    resource: nameSchema.optional(),
+    leader: idSchema.optional(),
+    broker: idSchema.optional(),
+    limit: z.int().min(1).max(MAX_SHARD_ROWS).default(MAX_SHARD_ROWS),
+    after: shardSchema.optional(),
+  },
+  answer: { items: z.array(assignmentRowSchema), next: z.string().nullable() },
+  http: { verb: 'GET', path: '/shard-assignments' },
+  handler({ plane: { state } }, { kind, resource, leader, broker, limit, after }) {
+    const kept = sortedAssignments(state).filter((row) => {
+      const [itsKind, itsName] = splitShard(row.shard).resource.split(':');
+      return (
+        (kind === undefined || itsKind === kind) &&
+        (resource === undefined || itsName === resource) &&
+        (leader === undefined || row.leader === leader) &&
+        (broker === undefined || row.replicas.includes(broker)) &&
+        (after === undefined || compareShards(row.shard, after) > 0)
+      );
+    });
+    const page = kept.slice(0, limit);
+    const next = kept.length > limit ? (page.at(-1)?.shard ?? null) : null;
+    return { items: page.map(assignmentFields), next };
+  },
+});
+
+const show = defineRead({
+  name: 'shard.show',
+  summary: 'One assignment and the decision that last wrote it',
+  params: { shard: shardSchema },
+  answer: { assignment: assignmentRowSchema, decision: decision.nullable() },
+  http: { verb: 'GET', path: '/shard-assignments/{shard}' },
+  handler({ plane: { state } }, { shard }) {
+    const row = state.assignments.get(shard);
+    if (row === undefined) throw new EvenkeelError('not_found', `no assignment of shard "${shard}"`);
+    return { assignment: assignmentFields(row), decision: row.decision };
+  },
+});
+
+const explain = defineRead({
+  name: 'shard.explain',
+  summary: 'Why the shard is where it is, and what the next pass would do with it',
+  params: { shard: shardSchema },
+  answer: { shard: shardSchema },
+  http: { verb: 'GET', path: '/shard-assignments/{shard}/explain' },
+  handler: async (context, { shard }) => asAnswer(await context.askLeader('shard.explain', { shard })),
+});
+
+const abandon = defineWrite({
+  name: 'shard.abandon',
+  summary: "Give a shard's log up, for good, when none of its in-sync copies will come back",
+  params: { shard: shardSchema, expectedGeneration: generationSchema.optional() },
+  answer: {},
+  http: { verb: 'POST', path: '/shard-assignments/{shard}/abandon' },
+  async handler(context, { shard, expectedGeneration }) {
+    const expected = expectedGeneration ?? null;
+    const { revision } = await context.propose({
+      type: 'abandonShard',
+      shard,
+      expectedGeneration: expected,
+    });
+    return { revision };
+  },
+});
+
+const serviceAnswer = z.looseObject({ revision: counterSchema.optional() });
+
+/** What a service of the leader answered, as a method's answer: an object, its `revision` the envelope's. */
+export function asAnswer(value: unknown): Record<string, unknown> & { revision?: number } {
+  const { revision, ...rest } = serviceAnswer.parse(value);
+  return revision === undefined ? rest : { ...rest, revision };
+}
+
+export const SHARD_METHODS = [list, show, explain, abandon];

@@ -1,0 +1,197 @@
+import type { Clock, Timer } from '../../raft/index.ts';
+import type { ControlPlane } from '../control-plane.ts';
+import { EvenkeelError } from '../errors.ts';
+import type { Change, ChangeSet } from '../state/index.ts';
+import { assignmentFields, brokerFields, resourceFields } from './rpc-rows.ts';
+import { counterSchema } from './rpc-schemas.ts';
+import { defineRead, type Subscriber } from './rpc-types.ts';
+
+/** Rows in one snapshot notification. */
+const SNAPSHOT_ROWS = 1_000;
+/** A watcher that leaves more than this unread is resynced once it has read it, bytes. */
+const MAX_WATCH_BUFFER_BYTES = 4 * 1024 * 1024;
+const DRAIN_POLL_MS = 50;
+const PROGRESS_MS = 10_000;
+export const MAX_WATCHES_PER_CONNECTION = 16;
+
+const watch = defineRead({
+  name: 'watch',
+  summary: 'Changes as notifications, one a revision, in order: `watch.changes`; over the WebSocket only',
+  params: { fromRevision: counterSchema.optional() },
+  answer: { watchId: counterSchema },
+  http: null,
+  handler({ plane, clock, subscriber }, { fromRevision }) {
+    if (subscriber === null) {
+      throw new EvenkeelError(
+        'refused',
+        'watch needs a connection to push on: ask over the WebSocket at /rpc',
+      );
+    }
+    if (subscriber.watches.size >= MAX_WATCHES_PER_CONNECTION) {
+      const message = `a connection may have ${MAX_WATCHES_PER_CONNECTION} watches; end one with unwatch`;
+      throw new EvenkeelError('limit_exceeded', message);
+    }
+    const { revision } = plane.state;
+    if (fromRevision !== undefined && fromRevision > revision) {
+      const message = `this node is at revision ${revision}, before ${fromRevision}; try again or another node`;
+      throw new EvenkeelError('unavailable', message);
+    }
+    const watchId = subscriber.nextWatchId();
+    const running = new Watch(plane, clock, subscriber, watchId);
+    subscriber.watches.set(watchId, () => running.end());
+    running.start(fromRevision ?? revision);
+    return { watchId };
+  },
+});
+
+const unwatch = defineRead({
+  name: 'unwatch',
+  summary: 'End a watch of this connection',
+  params: { watchId: counterSchema },
+  answer: {},
+  http: null,
+  handler({ subscriber }, { watchId }) {
+    const end = subscriber?.watches.get(watchId);
+    if (end === undefined) throw new EvenkeelError('not_found', `no watch ${watchId} on this connection`);
+    subscriber?.watches.delete(watchId);
+    end();
+    return {};
+  },
+});
+
+/** One watcher. Either follows the ring, or sends a snapshot and then follows from its revision. */
+class Watch {
+  readonly #plane: ControlPlane;
+  readonly #clock: Clock;
+  readonly #subscriber: Subscriber;
+  readonly #watchId: number;
+  #ended = false;
+  #unsubscribe: (() => void) | null = null;
+  #progress: Timer | null = null;
+  /** The revision up to which the watcher knows everything. */
+  #sent = 0;
+
+  constructor(plane: ControlPlane, clock: Clock, subscriber: Subscriber, watchId: number) {
+    this.#plane = plane;
+    this.#clock = clock;
+    this.#subscriber = subscriber;
+    this.#watchId = watchId;
+  }
+
+  start(fromRevision: number): void {
+    this.#sent = fromRevision;
+    // Deferred, so that the answer with the watch's number goes out before its first notification.
+    this.#clock.defer(() => {
+      if (!this.#ended) this.#follow();
+    });
+    this.#scheduleProgress();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#stopFollowing();
+    if (this.#progress !== null) this.#clock.clearTimeout(this.#progress);
+  }
+
+  #follow(): void {
+    let lost = false;
+    const unsubscribe = this.#plane.feed.subscribe(
+      this.#sent,
+      (set) => this.#push(set),
+      () => {
+        lost = true;
+        this.#stopFollowing();
+        this.#resyncWhenDrained();
+      },
+    );
+    if (lost || this.#ended) unsubscribe();
+    else this.#unsubscribe = unsubscribe;
+  }
+
+  #stopFollowing(): void {
+    this.#unsubscribe?.();
+    this.#unsubscribe = null;
+  }
+
+  #push({ revision, changes }: ChangeSet): void {
+    if (this.#ended || revision <= this.#sent) return;
+    if (this.#subscriber.bufferedBytes() > MAX_WATCH_BUFFER_BYTES) {
+      this.#stopFollowing();
+      this.#resyncWhenDrained();
+      return;
+    }
+    this.#notify('watch.changes', { revision, changes: changes.map(changeFields) });
+    this.#sent = revision;
+  }
+
+  /** Waits until the watcher has read what it was sent: a snapshot on top of it would only be lost again. */
+  #resyncWhenDrained(): void {
+    if (this.#ended) return;
+    if (this.#subscriber.bufferedBytes() > MAX_WATCH_BUFFER_BYTES / 2) {
+      this.#clock.setTimeout(() => this.#resyncWhenDrained(), DRAIN_POLL_MS);
+      return;
+    }
+    const { state } = this.#plane;
+    if (state.revision < this.#sent) {
+      this.#clock.setTimeout(() => this.#resyncWhenDrained(), DRAIN_POLL_MS);
+      return;
+    }
+    this.#notify('watch.resync', {});
+    const rows: Change[] = [
+      { kind: 'policy', policy: state.policy },
+      ...Array.from(state.brokers.values(), (broker) => ({ kind: 'broker', broker }) as const),
+      ...Array.from(state.resources.values(), (resource) => ({ kind: 'resource', resource }) as const),
+      ...Array.from(state.assignments.values(), (row) => ({ kind: 'assignment', assignment: row }) as const),
+    ];
+    this.#sendSnapshot(state.revision, rows, 0);
+  }
+
+  #sendSnapshot(revision: number, rows: readonly Change[], offset: number): void {
+    if (this.#ended) return;
+    if (this.#subscriber.bufferedBytes() > MAX_WATCH_BUFFER_BYTES) {
+      this.#clock.setTimeout(() => this.#sendSnapshot(revision, rows, offset), DRAIN_POLL_MS);
+      return;
+    }
+    const next = offset + SNAPSHOT_ROWS;
+    const done = next >= rows.length;
+    const chunk = rows.slice(offset, next).map(changeFields);
+    this.#notify('watch.snapshot', { revision, rows: chunk, done });
+    if (done) {
+      this.#sent = revision;
+      this.#follow();
+      return;
+    }
+    this.#clock.defer(() => this.#sendSnapshot(revision, rows, next));
+  }
+
+  #scheduleProgress(): void {
+    this.#progress = this.#clock.setTimeout(() => {
+      // Everything up to the feed's revision was pushed: what is left had nothing to show.
+      if (this.#unsubscribe !== null) {
+        this.#sent = Math.max(this.#sent, this.#plane.feed.revision);
+        this.#notify('watch.progress', { revision: this.#sent });
+      }
+      this.#scheduleProgress();
+    }, PROGRESS_MS);
+  }
+
+  #notify(method: string, params: Readonly<Record<string, unknown>>): void {
+    this.#subscriber.notify(method, { watchId: this.#watchId, ...params });
+  }
+}
+
+/** A change as watchers see it: rows with the cluster file's fields. */
+function changeFields(change: Change): object {
+  switch (change.kind) {
+    case 'assignment':
+      return { kind: change.kind, assignment: assignmentFields(change.assignment) };
+    case 'broker':
+      return { kind: change.kind, broker: brokerFields(change.broker) };
+    case 'resource':
+      return { kind: change.kind, resource: resourceFields(change.resource) };
+    default:
+      return change;
+  }
+}
+
+export const WATCH_METHODS = [watch, unwatch];
