@@ -116,12 +116,13 @@ describe('SimProcess', () => {
   });
 });
 
+function draw(seed: number, name: string): number[] {
+  const random = new SimRandom(seed, name);
+  return Array.from({ length: 4 }, () => random.nextUint32());
+}
+
 describe('SimRandom', () => {
   it('gives the same stream for the same seed and name, and others for others', () => {
-    const draw = (seed: number, name: string): number[] => {
-      const random = new SimRandom(seed, name);
-      return Array.from({ length: 4 }, () => random.nextUint32());
-    };
     expect(draw(1, 'a')).toEqual(draw(1, 'a'));
     expect(draw(1, 'a')).not.toEqual(draw(1, 'b'));
     expect(draw(1, 'a')).not.toEqual(draw(2, 'a'));
@@ -129,7 +130,7 @@ describe('SimRandom', () => {
 
   it('is uniform enough to draw rates from', () => {
     const random = new SimRandom(3, 'uniform');
-    const buckets = new Array<number>(16).fill(0);
+    const buckets = Array.from({ length: 16 }, () => 0);
     for (let i = 0; i < 64_000; i++) {
       const bucket = random.below(16);
       buckets[bucket] = (buckets[bucket] ?? 0) + 1;
