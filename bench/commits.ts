@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util';
 import { Cluster, rpc } from '../tests/support/cluster.ts';
-import { cpuSeconds, load, percentile, RpcSocket } from './support.ts';
+import { measure, numbers, RpcSocket } from './support.ts';
 
 const { values } = parseArgs({
   options: {
@@ -32,21 +32,7 @@ try {
   const alter = (n: number): Promise<unknown> =>
     socket.call('resource.alter', { kind: 'cache', name: `bench-${n % 64}`, labels: { n: value } });
   const pids = cluster.nodes.map((node) => node?.child.pid ?? 0);
-  await load(alter, 64, 1_000);
-  console.log('in flight  commits/s   p50 ms   p99 ms  server CPU us/commit');
-  for (const inFlight of values['in-flight'].split(',').map(Number)) {
-    const before = pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0);
-    const { latencies, elapsedMs } = await load(alter, inFlight, Number(values.seconds) * 1_000);
-    const cpu = pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0) - before;
-    const cells = [
-      String(inFlight).padStart(9),
-      ((latencies.length * 1_000) / elapsedMs).toFixed(0).padStart(10),
-      percentile(latencies, 0.5).toFixed(2).padStart(8),
-      percentile(latencies, 0.99).toFixed(2).padStart(8),
-      ((cpu * 1e6) / latencies.length).toFixed(0).padStart(21),
-    ];
-    console.log(cells.join(' '));
-  }
+  await measure(alter, pids, { inFlight: numbers(values['in-flight']), seconds: Number(values.seconds) });
   socket.close();
 } finally {
   await cluster.stop();

@@ -93,3 +93,31 @@ export async function load(
   await Promise.all(Array.from({ length: inFlight }, worker));
   return { latencies: latencies.sort((a, b) => a - b), elapsedMs: performance.now() - start };
 }
+
+/** One row a number in flight: commits a second, latency, CPU of the server processes for each commit. */
+export async function measure(
+  call: (n: number) => Promise<unknown>,
+  pids: readonly number[],
+  options: { readonly inFlight: readonly number[]; readonly seconds: number },
+): Promise<void> {
+  const used = (): number => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0);
+  await load(call, 64, 1_000);
+  console.log('in flight  commits/s   p50 ms   p99 ms  server CPU us/commit');
+  for (const inFlight of options.inFlight) {
+    const before = used();
+    const { latencies, elapsedMs } = await load(call, inFlight, options.seconds * 1_000);
+    const cells = [
+      String(inFlight).padStart(9),
+      ((latencies.length * 1_000) / elapsedMs).toFixed(0).padStart(10),
+      percentile(latencies, 0.5).toFixed(2).padStart(8),
+      percentile(latencies, 0.99).toFixed(2).padStart(8),
+      (((used() - before) * 1e6) / latencies.length).toFixed(0).padStart(21),
+    ];
+    console.log(cells.join(' '));
+  }
+}
+
+/** `1,16,64` */
+export function numbers(list: string): number[] {
+  return list.split(',').map(Number);
+}
