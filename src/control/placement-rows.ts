@@ -1,0 +1,57 @@
+import type { Step } from '../../placement/index.ts';
+import {
+  MAX_PLACEMENT_ENTRY_BYTES,
+  MAX_PLACEMENT_ROWS,
+  type Command,
+  type PlacementRow,
+} from '../command/index.ts';
+import type { StateView } from '../state/index.ts';
+import { splitShard } from '../../placement/index.ts';
+
+export type PlacementCommand = Extract<Command, { type: 'placement' }>;
+
+/** A planner's step as the log carries it. `null`: the shard's resource is gone. */
+export function rowOf(step: Step, state: StateView): PlacementRow | null {
+  const resource = state.resources.get(splitShard(step.shard).resource);
+  if (resource === undefined) return null;
+  const { why, vector: _vector, ...decided } = step;
+  return { ...decided, resourceRevision: resource.createdRevision, rule: why.rule, detail: why.detail };
+}
+
+/** Gathers rows into entries, in order, none over 500 rows or 256 KiB. */
+export class RowBatcher {
+  #rows: PlacementRow[] = [];
+  #bytes = 0;
+
+  /** Answers the entry that this row no longer fits into, if there is one. */
+  add(row: PlacementRow): PlacementCommand | null {
+    const bytes = encodedBytesAtMost(row);
+    const full =
+      this.#rows.length === MAX_PLACEMENT_ROWS ||
+      this.#bytes + bytes > MAX_PLACEMENT_ENTRY_BYTES - ENTRY_OVERHEAD_BYTES
+        ? this.flush()
+        : null;
+    this.#rows.push(row);
+    this.#bytes += bytes;
+    return full;
+  }
+
+  flush(): PlacementCommand | null {
+    if (this.#rows.length === 0) return null;
+    const command: PlacementCommand = { type: 'placement', rows: this.#rows };
+    this.#rows = [];
+    this.#bytes = 0;
+    return command;
+  }
+}
+
+/** The envelope around the rows. */
+const ENTRY_OVERHEAD_BYTES = 256;
+
+/** JSON in UTF-8 is never shorter than MessagePack of the same row: every key, string and number is at least as long. */
+function encodedBytesAtMost(row: PlacementRow): number {
+  return Buffer.byteLength(JSON.stringify(row)) + NUMBER_SLACK_BYTES;
+}
+
+/** A one-digit fraction is 3 bytes in JSON and 9 in MessagePack; a row has at most 6 numbers that may be fractions. */
+const NUMBER_SLACK_BYTES = 64;

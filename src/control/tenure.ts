@@ -1,0 +1,174 @@
+import type { Timer } from '../../raft/index.ts';
+import type { Command, RowResult } from '../command/index.ts';
+import type { Proposed } from '../control-plane.ts';
+import { EvenkeelError } from '../errors.ts';
+import type { AssignmentRow, Change, ChangeSet } from '../state/index.ts';
+import { leasedUntil, Liveness } from './liveness.ts';
+import type { ControlOptions } from './options.ts';
+import { Passes, type PassStats } from './passes.ts';
+import { ReportBook } from './reports.ts';
+import { QuorumRounds } from './rounds.ts';
+
+/** How long a write of the leader's own may take, ms. */
+export const WRITE_DEADLINE_MS = 10_000;
+
+/**
+ * One leadership of this node, from the no-op of its term until the term is lost. Everything that a leader knows
+ * and the log does not is in here, and ends with it.
+ */
+export class Tenure {
+  readonly term: number;
+  readonly liveness: Liveness;
+  readonly reports: ReportBook;
+  readonly rounds: QuorumRounds;
+  readonly passes: Passes;
+  /** Shards with a move in flight. */
+  readonly moving = new Map<string, AssignmentRow>();
+  /** Brokers that asked to leave once nothing names them, with the incarnation that asked. */
+  readonly leaving = new Map<string, number>();
+  readonly #options: ControlOptions;
+  #sessions = 0;
+  #closed = false;
+  #unsubscribe: () => void = () => {};
+  #ticker: Timer | null = null;
+
+  constructor(options: ControlOptions, term: number, stats: PassStats) {
+    const { plane, clock, timings } = options;
+    this.#options = options;
+    this.term = term;
+    this.liveness = new Liveness(clock, timings);
+    this.reports = new ReportBook(plane.clusterTimeMs());
+    this.rounds = new QuorumRounds(() => plane.readBarrier(timings.leaseMs));
+    this.passes = new Passes({
+      clock,
+      state: plane.state,
+      host: options.planner,
+      log: options.log,
+      stats,
+      clusterTimeMs: () => plane.clusterTimeMs(),
+      reports: (nowMs) =>
+        this.reports.view(this.moving.values(), leasedUntil(plane.state.brokers.values(), nowMs, timings)),
+      propose: async (command) => (await this.propose(command)).value as readonly RowResult[],
+    });
+  }
+
+  get isOver(): boolean {
+    const now = this.#options.plane.leadership();
+    return this.#closed || !now.established || now.term !== this.term;
+  }
+
+  /** For what is asked of a leader after an await. */
+  assertLeading(): void {
+    if (this.isOver) throw new EvenkeelError('no_leader', 'this node has just lost its leadership; retry');
+  }
+
+  start(): void {
+    this.#follow();
+    this.#tick();
+    this.passes.start();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#unsubscribe();
+    if (this.#ticker !== null) this.#options.clock.clearTimeout(this.#ticker);
+    this.passes.close();
+  }
+
+  nextSession(): { term: number; n: number } {
+    return { term: this.term, n: ++this.#sessions };
+  }
+
+  /** Writes in this term or not at all. */
+  propose(command: Command, request?: { readonly session: number; readonly n: number }): Promise<Proposed> {
+    return this.#options.plane.propose(command, {
+      deadlineMs: WRITE_DEADLINE_MS,
+      inTerm: this.term,
+      ...(request === undefined ? {} : { request }),
+    });
+  }
+
+  /**
+   * Declares that incarnation gone. From this call on it gets no lease; its last sign of life, which bounds every
+   * lease it had, goes into the log with it.
+   */
+  async declare(broker: string, incarnation: number, lifecycle: 'down' | 'left'): Promise<void> {
+    this.liveness.condemn(broker, incarnation);
+    const silentForMs = lifecycle === 'left' ? 0 : this.liveness.silentForMs(broker, incarnation);
+    const silentSinceMs = Math.max(0, Math.ceil(this.#options.plane.clusterTimeMs() - silentForMs));
+    await this.propose({ type: 'setLifecycle', broker, incarnation, lifecycle, silentSinceMs });
+  }
+
+  /** Whether any assignment names the broker, as a copy or as a move's destination. */
+  isNamed(broker: string): boolean {
+    for (const row of this.#options.plane.state.assignments.values()) {
+      if (row.replicas.includes(broker) || row.move?.to === broker) return true;
+    }
+    return false;
+  }
+
+  #follow(): void {
+    const { plane } = this.#options;
+    this.moving.clear();
+    for (const row of plane.state.assignments.values()) {
+      if (row.move !== null) this.moving.set(row.shard, row);
+    }
+    this.#unsubscribe = plane.feed.subscribe(
+      plane.state.revision,
+      (set) => this.#take(set),
+      () => {
+        this.#follow();
+        this.passes.wake();
+      },
+    );
+  }
+
+  #take(set: ChangeSet): void {
+    for (const change of set.changes) this.#note(change);
+    this.passes.wake();
+  }
+
+  #note(change: Change): void {
+    if (change.kind === 'assignment') {
+      const row = change.assignment;
+      if (row.move === null) this.moving.delete(row.shard);
+      else this.moving.set(row.shard, row);
+    } else if (change.kind === 'removed') {
+      this.moving.delete(change.shard);
+      this.reports.forget(change.shard);
+    } else if (change.kind === 'brokerRemoved') {
+      this.liveness.forget(change.id);
+      this.leaving.delete(change.id);
+    }
+  }
+
+  #tick(): void {
+    this.liveness.tick();
+    for (const row of this.#options.plane.state.brokers.values()) {
+      const serves = row.lifecycle === 'live' || row.lifecycle === 'draining';
+      if (serves && this.liveness.isSilent(row)) this.#declareOnce(row.id, row.incarnation, 'down');
+    }
+    for (const [broker, incarnation] of this.leaving) {
+      if (!this.isNamed(broker)) this.#declareOnce(broker, incarnation, 'left');
+    }
+    this.#ticker = this.#options.clock.setTimeout(() => this.#tick(), this.liveness.tickMs);
+  }
+
+  readonly #declaring = new Set<string>();
+
+  /** Repeated by the next tick where it failed. */
+  #declareOnce(broker: string, incarnation: number, lifecycle: 'down' | 'left'): void {
+    const { log } = this.#options;
+    if (this.#declaring.has(broker)) return;
+    this.#declaring.add(broker);
+    log.info({ broker, incarnation, lifecycle }, 'declaring a broker gone');
+    this.declare(broker, incarnation, lifecycle)
+      .then(() => this.leaving.delete(broker))
+      .catch((error: unknown) => {
+        if (!this.isOver) log.warn({ broker, lifecycle, error: String(error) }, 'could not declare it gone');
+        // Refused: the row has changed, and the incarnation that was meant is gone with it.
+        if (error instanceof EvenkeelError && !error.retriable) this.leaving.delete(broker);
+      })
+      .finally(() => this.#declaring.delete(broker));
+  }
+}

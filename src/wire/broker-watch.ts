@@ -1,0 +1,180 @@
+import type { Clock, Timer } from '../../raft/index.ts';
+import type { BrokerPush, WatchedChange } from '../broker-protocol.ts';
+import type { ControlPlane } from '../control-plane.ts';
+import type { AssignmentRow, BrokerRow, ChangeSet } from '../state/index.ts';
+import { WatchFilter } from './broker-filter.ts';
+import { watchedAssignment, watchedBroker, watchedChange } from './broker-rows.ts';
+
+/** Rows of one snapshot chunk, changes of one message. */
+export const MAX_WATCH_ROWS = 1_000;
+/** Every this often an idle watcher is told how far it is, ms. */
+export const PROGRESS_MS = 10_000;
+/** A watcher whose connection holds more unread bytes than this is sent nothing until it has read them. */
+export const MAX_UNREAD_BYTES = 1024 * 1024;
+/** How long a watcher may leave them unread before its connection is closed with 1013, ms. */
+export const UNREAD_TIMEOUT_MS = 30_000;
+const UNREAD_POLL_MS = 20;
+
+export interface WatchHost {
+  readonly plane: ControlPlane;
+  readonly clock: Clock;
+  push(message: BrokerPush): void;
+  unreadBytes(): number;
+  /** The watcher has not read for `UNREAD_TIMEOUT_MS`. */
+  tooSlow(): void;
+}
+
+/**
+ * One watch: a snapshot or a revision to go on from, then every change after it, in order, no gap and no repeat.
+ * The ring is its only buffer: while the connection is full nothing is read from it, and a watcher that the ring
+ * has left behind starts over from a snapshot.
+ */
+export class BrokerWatch {
+  readonly #host: WatchHost;
+  readonly #id: number;
+  readonly #filter: WatchFilter;
+  /** Everything up to here was pushed. */
+  #revision = 0;
+  #unsubscribe: (() => void) | null = null;
+  #progress: Timer | null = null;
+  #wait: Timer | null = null;
+  #ended = false;
+
+  constructor(host: WatchHost, id: number, broker: string | null) {
+    this.#host = host;
+    this.#id = id;
+    this.#filter = new WatchFilter(broker);
+  }
+
+  /** `fromRevision`: what the watcher has, already applied here; `null`: nothing. Answers the revision it starts from. */
+  start(fromRevision: number | null): number {
+    const { feed, state } = this.#host.plane;
+    const resumes = fromRevision !== null && fromRevision >= feed.floor;
+    this.#revision = resumes ? fromRevision : state.revision;
+    // Deferred, so that the answer with the watch's id goes first.
+    this.#host.clock.defer(() => {
+      if (this.#ended) return;
+      this.#armProgress();
+      if (!resumes) return this.#sendSnapshot();
+      this.#filter.resume(state);
+      this.#follow();
+    });
+    return this.#revision;
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#pause();
+    const { clock } = this.#host;
+    if (this.#progress !== null) clock.clearTimeout(this.#progress);
+    if (this.#wait !== null) clock.clearTimeout(this.#wait);
+  }
+
+  #follow(): void {
+    let lost = false;
+    const unsubscribe = this.#host.plane.feed.subscribe(
+      this.#revision,
+      (set) => this.#take(set),
+      () => {
+        lost = true;
+        this.#unsubscribe = null;
+        this.#resync();
+      },
+    );
+    if (lost || this.#ended || this.#wait !== null) unsubscribe();
+    else this.#unsubscribe = unsubscribe;
+  }
+
+  #pause(): void {
+    this.#unsubscribe?.();
+    this.#unsubscribe = null;
+  }
+
+  #take({ revision, changes }: ChangeSet): void {
+    // A pause within the same turn: what comes is read again from the ring.
+    if (this.#ended || this.#wait !== null || revision <= this.#revision) return;
+    if (this.#isFull()) {
+      this.#pause();
+      this.#whenRead(() => this.#follow());
+      return;
+    }
+    const { state } = this.#host.plane;
+    const wanted: WatchedChange[] = [];
+    for (const change of changes) {
+      const watched = this.#filter.wants(change, revision) ? watchedChange(change, state) : null;
+      if (watched !== null) wanted.push(watched);
+    }
+    for (let at = 0; at < wanted.length; at += MAX_WATCH_ROWS) {
+      const more = at + MAX_WATCH_ROWS < wanted.length ? ({ more: true } as const) : {};
+      const part = wanted.slice(at, at + MAX_WATCH_ROWS);
+      this.#push({ type: 'watch.changes', watchId: this.#id, revision, changes: part, ...more });
+    }
+    this.#revision = revision;
+  }
+
+  #resync(): void {
+    if (this.#ended) return;
+    this.#push({ type: 'watch.resync', watchId: this.#id });
+    this.#whenRead(() => this.#sendSnapshot());
+  }
+
+  /** All rows as of one revision, chunk by chunk as they are read; then what came since, from the ring. */
+  #sendSnapshot(): void {
+    const { state } = this.#host.plane;
+    if (state.revision < this.#revision) throw new Error('a snapshot older than what was pushed');
+    this.#revision = state.revision;
+    const rows = this.#filter.snapshot(state);
+    this.#sendChunk(rows, [...state.brokers.values()], 0);
+  }
+
+  #sendChunk(rows: readonly AssignmentRow[], brokers: readonly BrokerRow[], from: number): void {
+    const { state } = this.#host.plane;
+    const next = from + MAX_WATCH_ROWS;
+    // Brokers first, then assignments, as one list cut into chunks.
+    const brokerPart = brokers.slice(from, next);
+    const rowPart = rows.slice(Math.max(0, from - brokers.length), Math.max(0, next - brokers.length));
+    const done = next >= brokers.length + rows.length;
+    this.#push({
+      type: 'watch.snapshot',
+      watchId: this.#id,
+      revision: this.#revision,
+      assignments: rowPart.map((row) => watchedAssignment(row, state)),
+      brokers: brokerPart.map(watchedBroker),
+      done,
+    });
+    this.#whenRead(() => (done ? this.#follow() : this.#sendChunk(rows, brokers, next)));
+  }
+
+  #armProgress(): void {
+    this.#progress = this.#host.clock.setTimeout(() => {
+      if (this.#unsubscribe !== null) {
+        // Whatever the ring holds after the last push was not for this watcher.
+        this.#revision = Math.max(this.#revision, this.#host.plane.feed.revision);
+        this.#push({ type: 'watch.progress', watchId: this.#id, revision: this.#revision });
+      }
+      this.#armProgress();
+    }, PROGRESS_MS);
+  }
+
+  #isFull(): boolean {
+    return this.#host.unreadBytes() > MAX_UNREAD_BYTES;
+  }
+
+  /** Runs `then` once the connection has room, in a later turn. */
+  #whenRead(then: () => void): void {
+    const { clock } = this.#host;
+    const deadlineMs = clock.now() + UNREAD_TIMEOUT_MS;
+    const look = (): void => {
+      this.#wait = null;
+      if (this.#ended) return;
+      if (!this.#isFull()) return then();
+      if (clock.now() >= deadlineMs) return this.#host.tooSlow();
+      this.#wait = clock.setTimeout(look, UNREAD_POLL_MS);
+    };
+    this.#wait = clock.setTimeout(look, 0);
+  }
+
+  #push(message: BrokerPush): void {
+    this.#host.push(message);
+  }
+}
