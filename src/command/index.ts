@@ -1,1 +1,14 @@
+export { decodeCommand, encodeCommand, entryLimit } from './codec.ts';
+export * from './limits.ts';
+export { idProblem, parseResource, parseShard, quote, resourceNameProblem, type ShardName } from './names.ts';
+export { UnknownCommand } from './read-command.ts';
 export * from './types.ts';
+export {
+  brokerProblem,
+  commandProblem,
+  labelsProblem,
+  notAShard,
+  policyProblem,
+  resourceProblem,
+  type Problem,
+} from './validate.ts';

@@ -7,7 +7,7 @@ import type {
   Step,
   ZonePolicy,
 } from '../../placement/index.ts';
-import type { ErrorCode } from '../errors.ts';
+export type { CommandResult } from '../state/index.ts';
 
 /** The version written into every entry. A member that meets a higher one stops applying and says so (hazard 36). */
 export const COMMAND_VERSION = 1;
@@ -116,15 +116,6 @@ export interface PlacementRow extends Omit<Step, 'why' | 'vector'> {
   readonly rule: string;
   readonly detail: string;
 }
-
-/** What applying a command answers; the same on every member. */
-export type CommandResult =
-  | { readonly ok: true; readonly revision: number; readonly value: unknown }
-  | {
-      readonly ok: false;
-      readonly revision: number;
-      readonly error: { readonly code: ErrorCode; readonly message: string };
-    };
 
 /** The `value` of `placement`, `report` and `confirm`, by row. */
 export interface RowResult {

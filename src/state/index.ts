@@ -1,1 +1,23 @@
+export { ClusterState, HASH_INTERVAL } from './cluster-state.ts';
+export { asInteger, asString, Fields, Malformed } from './fields.ts';
+export {
+  ASSIGNMENT_STATES,
+  KINDS,
+  LIFECYCLES,
+  MOVE_ROLES,
+  MOVE_STEPS,
+  readAssignment,
+  readBroker,
+  readMove,
+  readPolicy,
+  readResource,
+  REASONS,
+  STEPS,
+  ZONE_POLICIES,
+} from './read-rows.ts';
+export { errorOf, readResult } from './result.ts';
+export { canonicalValue } from './rows.ts';
+export { MAX_SESSIONS, SESSION_WINDOW } from './sessions.ts';
+export { decodeSnapshot, encodeSnapshot, SNAPSHOT_VERSION } from './snapshot.ts';
+export { MAX_STAGED_IMPORTS, type ImportPart } from './staged-imports.ts';
 export * from './types.ts';

@@ -1,4 +1,5 @@
 import type { Assignment, Broker, Policy, Reason, Resource, StepName } from '../../placement/index.ts';
+import type { ErrorCode } from '../errors.ts';
 
 /** A broker as the replicated state holds it: the planner's fields and what only clients ask for. */
 export interface BrokerRow extends Broker {
@@ -7,6 +8,8 @@ export interface BrokerRow extends Broker {
   readonly labels: Readonly<Record<string, string>>;
   /** Of the last registration; `null`: it gave none, or it has never registered (imported). */
   readonly storeId: string | null;
+  /** It came with an import and has not registered since: its first registration keeps what the file gave it. */
+  readonly imported: boolean;
   /** Last change. */
   readonly revision: number;
 }
@@ -17,8 +20,13 @@ export interface ResourceRow extends Resource {
 }
 
 export interface AssignmentRow extends Assignment {
-  /** The fenced leader reported at this very generation that the destination holds everything. Any write clears it. */
+  /**
+   * The fenced leader reported that it stopped and that the destination holds everything. Stays true only
+   * through writes that leave the fence as it is and the destination in sync.
+   */
   readonly drained: boolean;
+  /** Incarnation of the move's destination when the move was staged; `null`: no move. */
+  readonly stagedIncarnation: number | null;
   /** The decision that last placed, promoted or moved it; `null`: imported. */
   readonly decision: Decision | null;
   readonly revision: number;
@@ -58,8 +66,13 @@ export interface StateView {
 
 /** One change that watchers see. */
 export type Change =
-  | { readonly kind: 'assignment'; readonly assignment: AssignmentRow }
-  | { readonly kind: 'removed'; readonly shard: string }
+  | {
+      readonly kind: 'assignment';
+      readonly assignment: AssignmentRow;
+      /** The row it replaces; `null`: the shard is new. */
+      readonly previous: AssignmentRow | null;
+    }
+  | { readonly kind: 'removed'; readonly shard: string; readonly previous: AssignmentRow }
   | { readonly kind: 'broker'; readonly broker: BrokerRow }
   | { readonly kind: 'brokerRemoved'; readonly id: string }
   | { readonly kind: 'resource'; readonly resource: ResourceRow }
@@ -71,3 +84,19 @@ export interface ChangeSet {
   readonly revision: number;
   readonly changes: readonly Change[];
 }
+
+/** Who is told what apply changed. Called synchronously, in order; must not throw. */
+export interface ChangeSink {
+  push(set: ChangeSet): void;
+  /** A snapshot replaced the state: nothing before `revision` can be told as changes. */
+  reset(revision: number): void;
+}
+
+/** What applying a command answers; the same on every member. */
+export type CommandResult =
+  | { readonly ok: true; readonly revision: number; readonly value: unknown }
+  | {
+      readonly ok: false;
+      readonly revision: number;
+      readonly error: { readonly code: ErrorCode; readonly message: string };
+    };

@@ -1,0 +1,35 @@
+/**
+ * The limits of what the replicated state takes. Each is checked before an entry is proposed and again as it
+ * is applied, and its message says which one it was.
+ */
+
+/** Rows of one placement entry. */
+export const MAX_PLACEMENT_ROWS = 500;
+export const MAX_PLACEMENT_ENTRY_BYTES = 256 * 1024;
+/** Any other entry. */
+export const MAX_ENTRY_BYTES = 1024 * 1024;
+/** Shards that one report or confirm names. */
+export const MAX_REPORT_SHARDS = 10_000;
+
+export const MAX_BROKERS = 4_096;
+export const MAX_RESOURCES = 100_000;
+export const MAX_SHARDS_PER_RESOURCE = 100_000;
+export const MAX_SHARDS = 1_000_000;
+export const MAX_REPLICATION_FACTOR = 16;
+export const MAX_WEIGHT = 1_000;
+/** The largest `maxShards` of a broker; `null` means no cap. */
+export const MAX_SHARD_CAP = 1_000_000;
+
+/** A label map as JSON, UTF-8. */
+export const MAX_LABELS_BYTES = 4 * 1024;
+export const MAX_ADDRESSES = 16;
+export const MAX_ADDRESS_BYTES = 256;
+export const MAX_STORE_ID_BYTES = 128;
+/** The rule and the detail that a decision carries; a longer detail is cut. */
+export const MAX_DETAIL_BYTES = 1_024;
+
+export const MAX_CONCURRENT_MOVES = 1_000;
+/** Durations (ms) and lags (records) of the policy. */
+export const MAX_POLICY_NUMBER = 2_147_483_647;
+
+export const MAX_IMPORT_PARTS = 10_000;

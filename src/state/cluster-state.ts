@@ -1,0 +1,229 @@
+import { DEFAULT_POLICY, MoveSlots, resourceKey, type Policy } from '../../placement/index.ts';
+import { hashRow, StateHash } from './hash.ts';
+import { canonicalAssignment, canonicalBroker, canonicalPolicy, canonicalResource } from './rows.ts';
+import { Sessions } from './sessions.ts';
+import { StagedImports } from './staged-imports.ts';
+import { Table } from './table.ts';
+import type { AssignmentRow, BrokerRow, Change, ChangeSet, ResourceRow, StateView } from './types.ts';
+
+/** `hashAt` is taken at its multiples, so that members compare under load. */
+export const HASH_INTERVAL = 1_000;
+
+/** Everything of the state that is a single value. */
+export interface Header {
+  readonly appliedIndex: number;
+  readonly revision: number;
+  readonly timeMs: number;
+  readonly policy: Policy;
+  readonly policyRevision: number;
+  readonly firstRegisteredAtMs: number | null;
+  readonly maxGeneration: number;
+  /** Highest incarnation of a broker that was removed: an id that comes again counts on from it. */
+  readonly incarnationFloor: number;
+  readonly hashAt: { readonly index: number; readonly hash: string };
+}
+
+const EMPTY: Header = {
+  appliedIndex: 0,
+  revision: 0,
+  timeMs: 0,
+  policy: DEFAULT_POLICY,
+  policyRevision: 0,
+  firstRegisteredAtMs: null,
+  maxGeneration: 0,
+  incarnationFloor: 0,
+  hashAt: { index: 0, hash: '0000000000000000' },
+};
+
+/**
+ * The replicated state. Written by `src/apply` alone, one entry at a time: `begin`, any number of writes,
+ * `end`, which answers what readers can see to have changed. Hash, tallies and indexes are kept as rows change.
+ */
+export class ClusterState implements StateView {
+  readonly #hash = new StateHash();
+  readonly #brokers = new Table<string, BrokerRow>(this.#hash, 'broker', canonicalBroker);
+  readonly #resources = new Table<string, ResourceRow>(this.#hash, 'resource', canonicalResource);
+  readonly #assignments = new Table<string, AssignmentRow>(this.#hash, 'assignment', canonicalAssignment);
+  readonly sessions = new Sessions(this.#hash);
+  readonly imports = new StagedImports(this.#hash);
+  readonly slots = new MoveSlots();
+  readonly #shardsOn = new Map<string, Set<string>>();
+  #shardCount = 0;
+  #header: Header = EMPTY;
+  #changes: Change[] = [];
+
+  get header(): Header {
+    return this.#header;
+  }
+  get appliedIndex(): number {
+    return this.#header.appliedIndex;
+  }
+  get revision(): number {
+    return this.#header.revision;
+  }
+  get timeMs(): number {
+    return this.#header.timeMs;
+  }
+  get brokers(): ReadonlyMap<string, BrokerRow> {
+    return this.#brokers.rows;
+  }
+  get resources(): ReadonlyMap<string, ResourceRow> {
+    return this.#resources.rows;
+  }
+  get assignments(): ReadonlyMap<string, AssignmentRow> {
+    return this.#assignments.rows;
+  }
+  get policy(): Policy {
+    return this.#header.policy;
+  }
+  get policyRevision(): number {
+    return this.#header.policyRevision;
+  }
+  get firstRegisteredAtMs(): number | null {
+    return this.#header.firstRegisteredAtMs;
+  }
+  get maxGeneration(): number {
+    return this.#header.maxGeneration;
+  }
+  get hashAt(): { readonly index: number; readonly hash: string } {
+    return this.#header.hashAt;
+  }
+
+  get stateHash(): string {
+    const { hashAt: _derived, policy, ...counters } = this.#header;
+    return this.#hash.digest(hashRow('header', { ...counters, policy: canonicalPolicy(policy) }));
+  }
+
+  /** Shards of all resources together, placed or not. */
+  get shardCount(): number {
+    return this.#shardCount;
+  }
+
+  /** Shards with a copy on this broker, a staged or joining one included. In no order. */
+  shardsOn(broker: string): ReadonlySet<string> {
+    return this.#shardsOn.get(broker) ?? NONE;
+  }
+
+  /** Starts the entry at `index`: the next one, always. Time never falls. */
+  begin(index: number, timeMs: number): void {
+    if (index !== this.appliedIndex + 1) {
+      throw new Error(`entry ${index} applied after ${this.appliedIndex}: entries come in order, each once`);
+    }
+    this.#set({ appliedIndex: index, timeMs: Math.max(this.timeMs, timeMs) });
+  }
+
+  /** Ends the entry; `null`: no reader can see a change. */
+  end(): ChangeSet | null {
+    const changes = this.#changes;
+    this.#changes = [];
+    const index = this.appliedIndex;
+    if (index % HASH_INTERVAL === 0) this.#set({ hashAt: { index, hash: this.stateHash } });
+    return changes.length === 0 ? null : { revision: index, changes };
+  }
+
+  putBroker(broker: Omit<BrokerRow, 'revision'>): void {
+    const row = { ...broker, revision: this.appliedIndex };
+    this.#brokers.put(row.id, row);
+    this.#changed({ kind: 'broker', broker: row });
+  }
+
+  deleteBroker(id: string): void {
+    const row = this.#brokers.delete(id);
+    if (row === undefined) return;
+    this.#set({ incarnationFloor: Math.max(this.#header.incarnationFloor, row.incarnation) });
+    this.#changed({ kind: 'brokerRemoved', id });
+  }
+
+  putResource(resource: Omit<ResourceRow, 'revision'>): ResourceRow {
+    const row = { ...resource, revision: this.appliedIndex };
+    const previous = this.#resources.put(resourceKey(row), row);
+    this.#shardCount += row.shards - (previous?.shards ?? 0);
+    this.#changed({ kind: 'resource', resource: row });
+    return row;
+  }
+
+  deleteResource(key: string): void {
+    const row = this.#resources.delete(key);
+    if (row === undefined) return;
+    this.#shardCount -= row.shards;
+    this.#changed({ kind: 'resourceRemoved', resource: key });
+  }
+
+  putAssignment(assignment: Omit<AssignmentRow, 'revision'>): void {
+    const row = { ...assignment, revision: this.appliedIndex };
+    const previous = this.#assignments.put(row.shard, row) ?? null;
+    if (previous !== null) this.#untally(previous);
+    this.#tally(row);
+    if (row.generation > this.maxGeneration) this.#set({ maxGeneration: row.generation });
+    this.#changed({ kind: 'assignment', assignment: row, previous });
+  }
+
+  deleteAssignment(shard: string): void {
+    const previous = this.#assignments.delete(shard);
+    if (previous === undefined) return;
+    this.#untally(previous);
+    this.#changed({ kind: 'removed', shard, previous });
+  }
+
+  setPolicy(policy: Policy): void {
+    this.#set({ policy, policyRevision: this.appliedIndex });
+    this.#changed({ kind: 'policy', policy });
+  }
+
+  noteRegistration(timeMs: number): void {
+    if (this.firstRegisteredAtMs === null) this.#set({ firstRegisteredAtMs: timeMs });
+  }
+
+  /** Brings cluster time up to that of imported rows. */
+  raiseTime(timeMs: number): void {
+    if (timeMs > this.timeMs) this.#set({ timeMs });
+  }
+
+  /** Fills an empty state with what a snapshot held. The rows are kept as they are, revisions included. */
+  load(
+    header: Header,
+    brokers: readonly BrokerRow[],
+    resources: readonly ResourceRow[],
+    assignments: readonly AssignmentRow[],
+  ): void {
+    for (const row of brokers) this.#brokers.put(row.id, row);
+    for (const row of resources) {
+      this.#resources.put(resourceKey(row), row);
+      this.#shardCount += row.shards;
+    }
+    for (const row of assignments) {
+      this.#assignments.put(row.shard, row);
+      this.#tally(row);
+    }
+    this.#header = header;
+  }
+
+  #changed(change: Change): void {
+    this.#changes.push(change);
+    this.#set({ revision: this.appliedIndex });
+  }
+
+  #set(part: Partial<Header>): void {
+    this.#header = { ...this.#header, ...part };
+  }
+
+  #tally(row: AssignmentRow): void {
+    for (const broker of row.replicas) {
+      const shards = this.#shardsOn.get(broker);
+      if (shards === undefined) this.#shardsOn.set(broker, new Set([row.shard]));
+      else shards.add(row.shard);
+    }
+    if (row.move !== null) this.slots.add(row.move);
+  }
+
+  #untally(row: AssignmentRow): void {
+    for (const broker of row.replicas) {
+      const shards = this.#shardsOn.get(broker);
+      shards?.delete(row.shard);
+      if (shards?.size === 0) this.#shardsOn.delete(broker);
+    }
+    if (row.move !== null) this.slots.remove(row.move);
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set();
