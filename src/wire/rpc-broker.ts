@@ -12,6 +12,7 @@ const brokerItem = brokerRowSchema.extend({
   addresses: z.record(z.string(), z.string()),
   labels: z.record(z.string(), z.string()),
 });
+export type BrokerItem = z.output<typeof brokerItem>;
 const byId = { id: idSchema };
 
 interface Load {
@@ -34,7 +35,7 @@ function loads(state: StateView): Map<string, Load> {
   return held;
 }
 
-function brokerView(row: BrokerRow, held: ReadonlyMap<string, Load>): z.output<typeof brokerItem> {
+function brokerView(row: BrokerRow, held: ReadonlyMap<string, Load>): BrokerItem {
   const { leaders, copies } = held.get(row.id) ?? { leaders: 0, copies: 0 };
   return { ...brokerFields(row), leaders, copies, addresses: row.addresses, labels: row.labels };
 }

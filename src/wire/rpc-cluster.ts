@@ -33,14 +33,16 @@ const memberRow = z.object({
   hashAt: hashAt.nullable(),
   ready: z.boolean(),
 });
-type MemberRow = z.output<typeof memberRow>;
+export type MemberRow = z.output<typeof memberRow>;
 
-export const placementStatus = z.object({
+const placementStatus = z.object({
   paused: z.boolean(),
   level: z.boolean().nullable(),
   leaderMovesLeft: counterSchema.nullable(),
   movesInFlight: counterSchema,
 });
+
+export type PlacementStatus = z.output<typeof placementStatus>;
 
 /** Registers what other members ask this one for their `cluster.status`. */
 export function serveNodeStatus(plane: ControlPlane): void {
@@ -71,7 +73,7 @@ async function askMembers(context: RpcContext): Promise<MemberRow[]> {
 }
 
 /** The leader's view of placement; without a leader what the state alone says, `level` unknown. */
-async function askPlacement(context: RpcContext): Promise<z.output<typeof placementStatus>> {
+async function askPlacement(context: RpcContext): Promise<PlacementStatus> {
   try {
     return placementStatus.parse(await context.askLeader('placement.status', {}));
   } catch (error) {
@@ -96,7 +98,7 @@ const status = defineRead({
 });
 
 const checkRow = z.object({ name: z.string(), ok: z.boolean(), detail: z.string() });
-type Check = z.output<typeof checkRow>;
+export type HealthCheck = z.output<typeof checkRow>;
 
 const health = defineRead({
   name: 'cluster.health',
@@ -117,13 +119,13 @@ const health = defineRead({
   },
 });
 
-function leaderCheck(plane: ControlPlane): Check {
+function leaderCheck(plane: ControlPlane): HealthCheck {
   const { leaderId, term } = plane.leadership();
   const detail = leaderId === null ? `no leader in term ${term}` : `${leaderId} leads term ${term}`;
   return { name: 'leader', ok: leaderId !== null, detail };
 }
 
-function membersCheck(members: readonly MemberRow[]): Check {
+function membersCheck(members: readonly MemberRow[]): HealthCheck {
   const lacking = members.filter(({ ready }) => !ready);
   const detail =
     lacking.length === 0
@@ -133,7 +135,7 @@ function membersCheck(members: readonly MemberRow[]): Check {
 }
 
 /** Members at the same index must hold the same state: a difference is a broken invariant. */
-function hashesCheck(members: readonly MemberRow[]): Check {
+function hashesCheck(members: readonly MemberRow[]): HealthCheck {
   const byIndex = new Map<string, string>();
   for (const member of members) {
     const points = [
@@ -153,7 +155,7 @@ function hashesCheck(members: readonly MemberRow[]): Check {
   return { name: 'hashes', ok: true, detail: 'members at equal indexes hold equal states' };
 }
 
-function shardChecks(state: StateView): Check[] {
+function shardChecks(state: StateView): HealthCheck[] {
   const { leaderless, short } = sumReplication(countReplication(state));
   return [
     { name: 'leaders', ok: leaderless === 0, detail: `${leaderless} shards without a serving leader` },

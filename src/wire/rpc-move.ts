@@ -12,13 +12,14 @@ import {
 import { asAnswer, sortedAssignments } from './rpc-shard.ts';
 import { defineRead, defineWrite } from './rpc-types.ts';
 
+const moveItem = moveRowSchema.extend({ shard: shardSchema, generation: counterSchema });
+export type MoveItem = z.output<typeof moveItem>;
+
 const list = defineRead({
   name: 'move.list',
   summary: 'Moves in flight',
   params: { kind: kindSchema.optional(), resource: nameSchema.optional() },
-  answer: {
-    items: z.array(moveRowSchema.extend({ shard: shardSchema, generation: counterSchema })),
-  },
+  answer: { items: z.array(moveItem) },
   http: { verb: 'GET', path: '/shard-moves' },
   handler({ plane: { state } }, { kind, resource }) {
     const items = sortedAssignments(state).flatMap(({ shard, generation, move }) => {

@@ -17,12 +17,13 @@ import {
 import { defineRead, defineWrite } from './rpc-types.ts';
 
 const resourceItem = resourceRowSchema.extend({ resourceRevision: counterSchema });
+export type ResourceItem = z.output<typeof resourceItem>;
 const byName = { kind: kindSchema.default('stream'), name: nameSchema };
 /** A `resourceRevision` that a read gave; the write is refused unless it is still the resource's. */
 const expectedRevision = counterSchema.optional();
 
 /** `resourceRevision` is what `expectedRevision` is compared with: the resource's own last change. */
-function resourceView(row: ResourceRow): z.output<typeof resourceItem> {
+function resourceView(row: ResourceRow): ResourceItem {
   return { ...resourceFields(row), resourceRevision: row.revision };
 }
 

@@ -141,7 +141,10 @@ class Watch {
       { kind: 'policy', policy: state.policy },
       ...Array.from(state.brokers.values(), (broker) => ({ kind: 'broker', broker }) as const),
       ...Array.from(state.resources.values(), (resource) => ({ kind: 'resource', resource }) as const),
-      ...Array.from(state.assignments.values(), (row) => ({ kind: 'assignment', assignment: row }) as const),
+      ...Array.from(
+        state.assignments.values(),
+        (row) => ({ kind: 'assignment', assignment: row, previous: null }) as const,
+      ),
     ];
     this.#sendSnapshot(state.revision, rows, 0);
   }
@@ -189,6 +192,8 @@ function changeFields(change: Change): object {
       return { kind: change.kind, broker: brokerFields(change.broker) };
     case 'resource':
       return { kind: change.kind, resource: resourceFields(change.resource) };
+    case 'removed':
+      return { kind: change.kind, shard: change.shard };
     default:
       return change;
   }

@@ -1,0 +1,127 @@
+import type { Command } from 'commander';
+import type { Plan } from '../../placement/index.ts';
+import { EvenkeelError } from '../errors.ts';
+import type { BrokerItem } from '../wire/index.ts';
+import { parseDuration } from './arguments.ts';
+import type { CliEnvironment } from './environment.ts';
+import { table, type Column } from './output.ts';
+import { clusterCommand, type Session } from './session.ts';
+import { listShards } from './shard.ts';
+
+const POLL_MS = 500;
+/** Polls without progress after which a drain's wait says what blocks it. */
+const POLLS_BEFORE_REASONS = 4;
+
+const COLUMNS: readonly Column<BrokerItem>[] = [
+  { name: 'ID', cell: ({ id }) => id },
+  { name: 'ZONE', cell: ({ zone }) => zone },
+  { name: 'LIFECYCLE', cell: ({ lifecycle }) => lifecycle },
+  { name: 'DRAIN', cell: ({ drain }) => drain },
+  { name: 'LEADERS', cell: ({ leaders }) => leaders },
+  { name: 'COPIES', cell: ({ copies }) => copies },
+  { name: 'MAX', cell: ({ maxShards }) => maxShards },
+  { name: 'WEIGHT', cell: ({ weight }) => weight },
+  { name: 'INCARNATION', wide: true, cell: ({ incarnation }) => incarnation },
+  { name: 'ADDRESSES', wide: true, cell: ({ addresses }) => pairs(addresses) },
+  { name: 'LABELS', wide: true, cell: ({ labels }) => pairs(labels) },
+];
+
+function pairs(map: Readonly<Record<string, string>>): string {
+  return Object.entries(map)
+    .map(([key, value]) => `${key}=${value}`)
+    .join(',');
+}
+
+/** Answers the noun, for what else there is to do with brokers. */
+export function addBroker(program: Command, environment: CliEnvironment): Command {
+  const noun = program.command('broker').description('brokers');
+  clusterCommand(
+    noun.command('list').description('every broker, with what it leads and holds'),
+    environment,
+    async ({ client, show }) => {
+      const { revision, items } = await client.read<{ items: BrokerItem[] }>('broker.list');
+      show({ data: { revision, items }, text: (wide) => table(COLUMNS, items, wide) });
+    },
+  );
+  clusterCommand(
+    noun.command('show <id>').description('one broker'),
+    environment,
+    async ({ client, show }, _options, [id = '']) => {
+      const answer = await client.read<{ broker: BrokerItem }>('broker.show', { id });
+      show({ data: answer, text: () => table(COLUMNS, [answer.broker], true) });
+    },
+  );
+  addDrain(noun, environment);
+  clusterCommand(
+    noun.command('undrain <id>').description('let it take shards again'),
+    environment,
+    async ({ client, done }, _options, [id = '']) => {
+      done(`${id} takes shards again`, await client.write('broker.undrain', { id }));
+    },
+  );
+  clusterCommand(
+    noun.command('remove <id>').description('forget it; refused while an assignment names it'),
+    environment,
+    async ({ client, done }, _options, [id = '']) => {
+      done(`removed ${id}`, await client.write('broker.remove', { id }));
+    },
+  );
+  return noun;
+}
+
+function addDrain(noun: Command, environment: CliEnvironment): void {
+  clusterCommand(
+    noun
+      .command('drain <id>')
+      .description('give it nothing more and move everything off it')
+      .option('--wait', 'until it holds nothing, with progress on stderr')
+      .option('--wait-timeout <duration>', 'the longest to wait (no limit)', parseDuration),
+    environment,
+    async (session, options: { wait?: boolean; waitTimeout?: number }, [id = '']) => {
+      const answer = await session.client.write('broker.drain', { id });
+      session.done(`draining ${id}`, answer);
+      if (options.wait === true) await waitUntilEmpty(session, id, options.waitTimeout ?? Infinity);
+    },
+  );
+}
+
+async function waitUntilEmpty(session: Session, id: string, timeoutMs: number): Promise<void> {
+  const { client, environment } = session;
+  const expiresAt = environment.clock.now() + timeoutMs;
+  let interrupted = false;
+  const release = environment.onInterrupt(() => (interrupted = true));
+  let last = '';
+  let stuck = 0;
+  try {
+    for (;;) {
+      const { broker } = await client.read<{ broker: BrokerItem }>('broker.show', { id });
+      const progress = `${id}: ${broker.leaders} leaders, ${broker.copies} copies left`;
+      stuck = progress === last ? stuck + 1 : 0;
+      if (progress !== last) environment.note(`${progress}\n`);
+      last = progress;
+      if (broker.copies === 0) return;
+      if (stuck === POLLS_BEFORE_REASONS) await noteReasons(session, id);
+      if (interrupted) throw new EvenkeelError('refused', `no longer waiting; ${id} goes on draining`);
+      if (environment.clock.now() >= expiresAt) {
+        const message = `${progress} after ${timeoutMs} ms; it goes on draining`;
+        throw new EvenkeelError('deadline_exceeded', message);
+      }
+      await new Promise<void>((resolve) => void environment.clock.setTimeout(resolve, POLL_MS));
+    }
+  } finally {
+    release();
+  }
+}
+
+/** What the planner says of the broker's shards that it cannot move. */
+async function noteReasons({ client, environment }: Session, id: string): Promise<void> {
+  const { waiting } = await client.read<Plan>('placement.plan');
+  const held = new Set((await listShards(client, { broker: id })).items.map(({ shard }) => shard));
+  const reasons = new Map<string, number>();
+  for (const { shard, reason, detail } of waiting) {
+    if (!held.has(shard)) continue;
+    const line = `${reason}: ${detail}`;
+    reasons.set(line, (reasons.get(line) ?? 0) + 1);
+  }
+  for (const [line, count] of reasons) environment.note(`  ${count} waiting, ${line}\n`);
+}

@@ -1,0 +1,36 @@
+import { Command } from 'commander';
+import { addBroker } from './broker.ts';
+import { addCluster } from './cluster.ts';
+import { addCompletion } from './completion.ts';
+import { addMove } from './move.ts';
+import { addPlacement } from './placement.ts';
+import { addMember, addRaft } from './raft.ts';
+import { addResource } from './resource.ts';
+import { addShard } from './shard.ts';
+import { addTransfer } from './transfer.ts';
+import { addWatch } from './watch.ts';
+import { processEnvironment, type CliEnvironment } from './environment.ts';
+
+/** Every command but `serve`, which the binary adds. Usage errors are thrown, not exited on. */
+export function buildProgram(environment: CliEnvironment = processEnvironment()): Command {
+  const program = new Command('evenkeel')
+    .description('The control plane of a sharded stream broker: who leads each shard, kept level.')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => environment.out(text),
+      writeErr: (text) => environment.note(text),
+    })
+    .showHelpAfterError('(add --help for what it takes)');
+  addCluster(program, environment);
+  addRaft(program, environment);
+  addMember(program, environment);
+  addBroker(program, environment);
+  addResource(program, environment);
+  addShard(program, environment);
+  addMove(program, environment);
+  addPlacement(program, environment);
+  addWatch(program, environment);
+  addTransfer(program, environment);
+  addCompletion(program, environment);
+  return program;
+}

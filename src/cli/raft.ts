@@ -1,0 +1,45 @@
+import type { Command } from 'commander';
+import type { RaftStatusView } from '../control-plane.ts';
+import type { CliEnvironment } from './environment.ts';
+import { table, type Column } from './output.ts';
+import { clusterCommand } from './session.ts';
+
+type Configured = RaftStatusView['members'][number];
+
+const COLUMNS: readonly Column<Configured>[] = [
+  { name: 'ID', cell: ({ id }) => id },
+  { name: 'ADDRESS', cell: ({ address }) => address },
+  { name: 'VOTER', cell: ({ voter }) => voter },
+];
+
+export function addRaft(program: Command, environment: CliEnvironment): void {
+  const raft = program.command('raft').description('consensus');
+  clusterCommand(
+    raft.command('status').description('consensus as the node that answers sees it'),
+    environment,
+    async ({ client, show }) => {
+      const status = await client.read<RaftStatusView & { nodeId: string }>('raft.status', {
+        consistency: 'local',
+      });
+      const { nodeId, role, term, leaderId, commitIndex, appliedIndex, lastIndex, ready, members } = status;
+      const lines = [
+        `node ${nodeId}  role ${role}  term ${term}  leader ${leaderId ?? 'none'}  ready ${ready ? 'yes' : 'no'}`,
+        `commit ${commitIndex}  applied ${appliedIndex}  last ${lastIndex}`,
+        '',
+      ];
+      show({ data: status, text: (wide) => [...lines, table(COLUMNS, members, wide)].join('\n') });
+    },
+  );
+}
+
+export function addMember(program: Command, environment: CliEnvironment): void {
+  const member = program.command('member').description('members of the quorum');
+  clusterCommand(
+    member.command('list').description('members of the configuration in the log'),
+    environment,
+    async ({ client, show }) => {
+      const { revision, items } = await client.read<{ items: Configured[] }>('member.list');
+      show({ data: { revision, items }, text: (wide) => table(COLUMNS, items, wide) });
+    },
+  );
+}

@@ -1,0 +1,78 @@
+import type { Command } from 'commander';
+import type { AdminClient } from '../client/index.ts';
+import { parseClusterFile, type ClusterFile } from '../state/index.ts';
+import { MAX_IMPORT_PART_BYTES } from '../wire/index.ts';
+import type { CliEnvironment } from './environment.ts';
+import { render } from './output.ts';
+import { clusterCommand } from './session.ts';
+
+/** What the brackets and keys of a part take at most, bytes. */
+const PART_OVERHEAD_BYTES = 64;
+
+export function addTransfer(program: Command, environment: CliEnvironment): void {
+  clusterCommand(
+    program.command('export').description('print the cluster as a cluster file'),
+    environment,
+    async ({ client, format }) => {
+      const cluster = await exportCluster(client);
+      // A cluster file is JSON: a table of it would not be one.
+      environment.out(render({ data: cluster, text: () => '' }, format === 'yaml' ? 'yaml' : 'json'));
+    },
+  );
+  clusterCommand(
+    program
+      .command('import')
+      .description('make a cluster file the state of an empty cluster')
+      .requiredOption('-f, --file <path>', 'the cluster file; - is standard input')
+      .option('--overwrite', 'of a used cluster too: what it held is gone'),
+    environment,
+    async ({ client, done }, { file, overwrite }: { file: string; overwrite?: boolean }) => {
+      const cluster = parseClusterFile(await environment.readText(file));
+      const answer = await importCluster(client, cluster, overwrite === true);
+      const { brokers, resources, assignments } = cluster;
+      const counts = `${brokers.length} brokers, ${resources.length} resources, ${assignments.length} assignments`;
+      done(`imported ${counts}`, answer);
+    },
+  );
+}
+
+export async function exportCluster(client: AdminClient): Promise<ClusterFile> {
+  const { cluster } = await client.read<{ cluster: ClusterFile }>('export');
+  return cluster;
+}
+
+/** Stages the file in parts; the last call makes it visible at once. */
+export async function importCluster(
+  client: AdminClient,
+  cluster: ClusterFile,
+  overwrite: boolean,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { importId } = await client.write('import.begin');
+  const parts = splitParts(cluster);
+  for (const [part, rows] of parts.entries()) {
+    await client.write('import.part', { importId, part, ...rows });
+  }
+  const { policy } = cluster;
+  return client.write('import.commit', { importId, parts: parts.length, policy, overwrite });
+}
+
+type Rows = Pick<ClusterFile, 'brokers' | 'resources' | 'assignments'>;
+type Section = keyof Rows;
+
+function splitParts(cluster: ClusterFile): Partial<Rows>[] {
+  const parts: Partial<Record<Section, object[]>>[] = [];
+  let bytes = Infinity;
+  for (const section of ['brokers', 'resources', 'assignments'] as const) {
+    for (const row of cluster[section]) {
+      const rowBytes = Buffer.byteLength(JSON.stringify(row)) + 1;
+      if (bytes + rowBytes > MAX_IMPORT_PART_BYTES - PART_OVERHEAD_BYTES) {
+        parts.push({});
+        bytes = 0;
+      }
+      bytes += rowBytes;
+      const part = parts.at(-1) ?? {};
+      (part[section] ??= []).push(row);
+    }
+  }
+  return parts as Partial<Rows>[];
+}

@@ -1,0 +1,3 @@
+export { AdminClient, DEFAULT_CALL_TIMEOUT_MS, type AdminClientOptions } from './admin-client.ts';
+export type { AdminAnswer, Notification } from './admin-link.ts';
+export { AdminWatch, type AdminWatchOptions } from './admin-watch.ts';
