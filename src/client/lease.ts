@@ -1,0 +1,49 @@
+import type { Clock } from '../../raft/index.ts';
+
+/** A moment on both of a machine's clocks. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+/**
+ * A broker's right to serve as leader: `leaseMs` from the sending of the last heartbeat that was answered, on its
+ * own monotonic clock. Where wall and monotonic clock have drifted apart by more than `marginMs` since (a machine
+ * that slept), it has ended too.
+ */
+export class Lease {
+  readonly #clock: Clock;
+  readonly #marginMs: number;
+  #since: Moment | null = null;
+  #leaseMs = 0;
+
+  constructor(clock: Clock, marginMs: number) {
+    this.#clock = clock;
+    this.#marginMs = marginMs;
+  }
+
+  /** To be taken right before a heartbeat is sent. */
+  moment(): Moment {
+    return { monotonicMs: this.#clock.now(), wallMs: this.#clock.wallNow() };
+  }
+
+  /** A heartbeat sent at that moment was answered. An answer that overtook a later one shortens nothing. */
+  renew(sentAt: Moment, leaseMs: number): void {
+    const before = this.#since === null ? -Infinity : this.#since.monotonicMs + this.#leaseMs;
+    if (sentAt.monotonicMs + leaseMs < before) return;
+    this.#since = sentAt;
+    this.#leaseMs = leaseMs;
+  }
+
+  /** The registration it belonged to is over. */
+  end(): void {
+    this.#since = null;
+  }
+
+  isValid(): boolean {
+    if (this.#since === null) return false;
+    const ranMs = this.#clock.now() - this.#since.monotonicMs;
+    if (ranMs >= this.#leaseMs) return false;
+    return Math.abs(this.#clock.wallNow() - this.#since.wallMs - ranMs) <= this.#marginMs;
+  }
+}
