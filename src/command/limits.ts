@@ -25,8 +25,8 @@ export const MAX_LABELS_BYTES = 4 * 1024;
 export const MAX_ADDRESSES = 16;
 export const MAX_ADDRESS_BYTES = 256;
 export const MAX_STORE_ID_BYTES = 128;
-/** The rule and the detail that a decision carries; a longer detail is cut. */
-export const MAX_DETAIL_BYTES = 1_024;
+/** Of the detail that a decision carries; a longer one is cut. */
+export const MAX_DETAIL_CHARS = 1_024;
 
 export const MAX_CONCURRENT_MOVES = 1_000;
 /** Durations (ms) and lags (records) of the policy. */

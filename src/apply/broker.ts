@@ -1,0 +1,105 @@
+import { MAX_BROKERS, type Command } from '../command/index.ts';
+import type { BrokerRow, ClusterState } from '../state/index.ts';
+import { done, refuse, someOf, type Outcome } from './outcome.ts';
+import { rewrite, rowsOn, without } from './row.ts';
+
+type Of<T extends Command['type']> = Extract<Command, { type: T }>;
+
+/** A registration that is no resume: a new incarnation (contract, "Registering"). */
+export function registerBroker(state: ClusterState, { broker }: Of<'registerBroker'>): Outcome {
+  const before = state.brokers.get(broker.id);
+  if (before === undefined && state.brokers.size >= MAX_BROKERS) {
+    return refuse('limit_exceeded', `the cluster has ${MAX_BROKERS} brokers, its limit: remove one first`);
+  }
+  const incarnation = (before?.incarnation ?? state.header.incarnationFloor) + 1;
+  const drain = before?.drain ?? false;
+  const row: Omit<BrokerRow, 'revision'> = {
+    ...broker,
+    lifecycle: drain ? 'draining' : 'live',
+    drain,
+    incarnation,
+    registeredAtMs: state.timeMs,
+    downSinceMs: null,
+    imported: false,
+  };
+  state.putBroker(row);
+  state.noteRegistration(state.timeMs);
+  if (before !== undefined) {
+    const sameStore = before.storeId !== null && before.storeId === broker.storeId;
+    if (before.imported || sameStore) comeBack(state, broker.id, incarnation);
+    else startEmpty(state, broker.id);
+  }
+  return done({ incarnation, lifecycle: row.lifecycle });
+}
+
+/**
+ * The same store: the marks stay, and what it leads is opened anew, a fence of the old process undone. A move to it
+ * that is not fenced yet is staged for the new incarnation by this very write; a fenced one is not cut over to a
+ * process that the fence did not know.
+ */
+function comeBack(state: ClusterState, broker: string, incarnation: number): void {
+  for (const row of rowsOn(state, broker)) {
+    if (row.leader === broker) {
+      const move = row.move?.step === 'fenced' ? { ...row.move, step: 'staged' as const } : row.move;
+      rewrite(state, row, { state: 'assigning', move, drained: false }, { opensEpoch: true });
+      continue;
+    }
+    const restaged = row.move?.to === broker && row.move.step !== 'fenced';
+    rewrite(state, row, { drained: false, ...(restaged ? { stagedIncarnation: incarnation } : {}) });
+  }
+}
+
+/** Another store, or none named: it holds nothing of what the old one held. */
+function startEmpty(state: ClusterState, broker: string): void {
+  for (const row of rowsOn(state, broker)) {
+    rewrite(state, row, { inSync: without(row.inSync, broker), drained: false });
+  }
+}
+
+/** Down or left, as the Raft leader decided of this very incarnation. */
+export function setLifecycle(state: ClusterState, command: Of<'setLifecycle'>): Outcome {
+  const { broker, lifecycle } = command;
+  const row = state.brokers.get(broker);
+  if (row === undefined) return unknownBroker(broker);
+  if (row.incarnation !== command.incarnation) {
+    return refuse(
+      'stale_incarnation',
+      `broker ${broker} is at incarnation ${row.incarnation}, not ${command.incarnation}`,
+    );
+  }
+  if (row.lifecycle === lifecycle || row.lifecycle === 'left') return done({ lifecycle: row.lifecycle });
+  const downSinceMs = row.downSinceMs ?? Math.min(command.silentSinceMs, state.timeMs);
+  state.putBroker({ ...row, lifecycle, downSinceMs });
+  for (const assignment of rowsOn(state, broker)) {
+    const inSync = without(assignment.inSync, broker);
+    if (inSync.length === assignment.inSync.length || inSync.length === 0) continue;
+    rewrite(state, assignment, { inSync });
+  }
+  return done({ lifecycle });
+}
+
+export function setDrain(state: ClusterState, { broker, drain }: Of<'setDrain'>): Outcome {
+  const row = state.brokers.get(broker);
+  if (row === undefined) return unknownBroker(broker);
+  const silent = row.lifecycle === 'down' || row.lifecycle === 'left';
+  const lifecycle = silent ? row.lifecycle : drain ? 'draining' : 'live';
+  if (row.drain !== drain || row.lifecycle !== lifecycle) state.putBroker({ ...row, drain, lifecycle });
+  return done({ lifecycle });
+}
+
+export function removeBroker(state: ClusterState, { broker }: Of<'removeBroker'>): Outcome {
+  if (!state.brokers.has(broker)) return unknownBroker(broker);
+  const held = rowsOn(state, broker).map((row) => row.shard);
+  if (held.length > 0) {
+    return refuse(
+      'refused',
+      `broker ${broker} still holds ${held.length} shards (${someOf(held)}): drain it, and remove it once nothing names it`,
+    );
+  }
+  state.deleteBroker(broker);
+  return done({ broker });
+}
+
+export function unknownBroker(broker: string): Outcome {
+  return refuse('not_found', `there is no broker ${broker}`);
+}

@@ -1,0 +1,98 @@
+import {
+  clusterProblem,
+  MAX_BROKERS,
+  MAX_RESOURCES,
+  MAX_SHARDS,
+  type ClusterRows,
+  type Command,
+} from '../command/index.ts';
+import type { ClusterState } from '../state/index.ts';
+import { done, refuse, type Outcome } from './outcome.ts';
+
+type Of<T extends Command['type']> = Extract<Command, { type: T }>;
+
+/** Keeps one part; no reader sees it until the closing entry. */
+export function importPart(state: ClusterState, { type: _type, ...part }: Of<'importPart'>): Outcome {
+  const rows = state.imports.rowCount + part.brokers.length + part.resources.length + part.assignments.length;
+  const limit = MAX_BROKERS + MAX_RESOURCES + MAX_SHARDS;
+  if (rows > limit) {
+    return refuse('limit_exceeded', `${rows} rows would be staged for imports, at most ${limit} are kept`);
+  }
+  state.imports.stage(part, state.appliedIndex);
+  return done({ part: part.part });
+}
+
+/** Makes the staged parts the state, all of them or nothing: every check comes before the first write. */
+export function importCommit(state: ClusterState, command: Of<'importCommit'>): Outcome {
+  const { importId, parts: count, overwrite } = command;
+  const parts = state.imports.collect(importId, count);
+  if (parts === null) {
+    return refuse('not_found', `import ${importId} has not exactly the parts 0 to ${count - 1}: begin again`);
+  }
+  const used = state.brokers.size + state.resources.size;
+  if (used > 0 && !overwrite) {
+    const what = `${state.brokers.size} brokers and ${state.resources.size} resources`;
+    return refuse('refused', `the cluster is in use (${what}): ask for overwrite to replace them`);
+  }
+  const rows: ClusterRows = {
+    brokers: parts.flatMap((part) => part.brokers),
+    resources: parts.flatMap((part) => part.resources),
+    assignments: parts.flatMap((part) => part.assignments),
+  };
+  const problem = clusterProblem(rows);
+  if (problem !== null) return refuse(problem.code, problem.message);
+  state.imports.drop(importId);
+  replace(state, rows);
+  state.setPolicy(command.policy);
+  const { brokers, resources, assignments } = rows;
+  return done({ brokers: brokers.length, resources: resources.length, assignments: assignments.length });
+}
+
+function replace(state: ClusterState, rows: ClusterRows): void {
+  // On a used cluster every counter starts above what it ever had: brokers and watchers must not mistake an
+  // imported row for one that they have seen.
+  const offset = state.maxGeneration;
+  for (const shard of [...state.assignments.keys()]) state.deleteAssignment(shard);
+  for (const key of [...state.resources.keys()]) state.deleteResource(key);
+  for (const id of [...state.brokers.keys()]) state.deleteBroker(id);
+  const incarnationFloor = state.header.incarnationFloor;
+  for (const broker of rows.brokers) {
+    state.putBroker({
+      ...broker,
+      incarnation: broker.incarnation + incarnationFloor,
+      addresses: {},
+      labels: {},
+      storeId: null,
+      imported: true,
+    });
+  }
+  if (rows.brokers.length > 0) {
+    state.noteRegistration(rows.brokers.reduce((least, b) => Math.min(least, b.registeredAtMs), Infinity));
+  }
+  for (const resource of rows.resources) {
+    state.putResource({ ...resource, createdRevision: state.appliedIndex });
+  }
+  for (const row of rows.assignments) {
+    state.putAssignment({
+      ...row,
+      generation: row.generation + offset,
+      epoch: row.epoch + offset,
+      drained: false,
+      stagedIncarnation: row.move === null ? null : (state.brokers.get(row.move.to)?.incarnation ?? null),
+      decision: null,
+    });
+  }
+  state.raiseTime(latestTime(rows));
+}
+
+/** Imported times are another cluster's: this one's clock goes on from the latest of them. */
+function latestTime(rows: ClusterRows): number {
+  let latest = 0;
+  for (const { registeredAtMs, downSinceMs } of rows.brokers) {
+    latest = Math.max(latest, registeredAtMs, downSinceMs ?? 0);
+  }
+  for (const { move } of rows.assignments) {
+    latest = Math.max(latest, move?.startedAtMs ?? 0, move?.progressAtMs ?? 0);
+  }
+  return latest;
+}

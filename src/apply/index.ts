@@ -1,0 +1,1 @@
+export { Machine } from './machine.ts';

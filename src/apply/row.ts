@@ -1,0 +1,43 @@
+import { compareShards, type Assignment } from '../../placement/index.ts';
+import type { AssignmentRow, ClusterState } from '../state/index.ts';
+
+/** Part of a row that a registration, a lifecycle change, a report or a confirm replaces. */
+export type RowPatch = Partial<
+  Pick<AssignmentRow, 'inSync' | 'state' | 'move' | 'drained' | 'stagedIncarnation'>
+>;
+
+/** Writes a changed row: one more generation, and a new epoch where who may serve changes. */
+export function rewrite(
+  state: ClusterState,
+  row: AssignmentRow,
+  patch: RowPatch,
+  options: { readonly opensEpoch: boolean } = { opensEpoch: false },
+): void {
+  const generation = row.generation + 1;
+  const { drained, ...rest } = { ...row, ...patch };
+  const next = { ...rest, generation, epoch: options.opensEpoch ? generation : row.epoch };
+  state.putAssignment({ ...next, drained: drained && keepsDrained(row, next) });
+}
+
+/** Whether what the fenced leader said still holds: the fence is the same and its destination in sync. */
+export function keepsDrained(row: Assignment, next: Assignment): boolean {
+  return (
+    row.state === 'draining' &&
+    next.state === 'draining' &&
+    next.epoch === row.epoch &&
+    next.move !== null &&
+    next.move.to === row.move?.to &&
+    next.inSync.includes(next.move.to)
+  );
+}
+
+/** The rows that name a broker, by shard: as a copy, a move's destination included. */
+export function rowsOn(state: ClusterState, broker: string): AssignmentRow[] {
+  return [...state.shardsOn(broker)]
+    .sort(compareShards)
+    .flatMap((shard) => state.assignments.get(shard) ?? []);
+}
+
+export function without(brokers: readonly string[], broker: string): readonly string[] {
+  return brokers.filter((id) => id !== broker);
+}

@@ -1,0 +1,105 @@
+import {
+  malformed,
+  resourceKey,
+  type Assignment,
+  type Broker,
+  type Resource,
+} from '../../placement/index.ts';
+import { MAX_BROKERS, MAX_RESOURCES, MAX_SHARDS } from './limits.ts';
+import { parseShard } from './names.ts';
+import { brokerProblem, notAShard, resourceProblem, type Problem } from './validate.ts';
+
+export interface ClusterRows {
+  readonly brokers: readonly Broker[];
+  readonly resources: readonly Resource[];
+  readonly assignments: readonly Assignment[];
+}
+
+/** What is wrong with the rows of a whole cluster, a cluster file's or an import's; `null`: nothing. */
+export function clusterProblem(rows: ClusterRows): Problem | null {
+  const brokers = new Set<string>();
+  for (const broker of rows.brokers) {
+    const problem = brokerProblem(broker) ?? lifecycleProblem(broker);
+    if (problem !== null) return problem;
+    if (brokers.has(broker.id)) return invalid(`broker ${broker.id} is listed twice: leave one of them out`);
+    brokers.add(broker.id);
+  }
+  const resources = new Map<string, Resource>();
+  let shards = 0;
+  for (const resource of rows.resources) {
+    const problem = resourceProblem(resource);
+    if (problem !== null) return problem;
+    const key = resourceKey(resource);
+    if (resources.has(key)) return invalid(`resource ${key} is listed twice: leave one of them out`);
+    resources.set(key, resource);
+    shards += resource.shards;
+  }
+  const seen = new Set<string>();
+  for (const assignment of rows.assignments) {
+    const problem = assignmentProblem(assignment, brokers, resources);
+    if (problem !== null) return problem;
+    if (seen.has(assignment.shard))
+      return invalid(`${assignment.shard} is assigned twice: leave one of them out`);
+    seen.add(assignment.shard);
+  }
+  return (
+    over('brokers', brokers.size, MAX_BROKERS) ??
+    over('resources', resources.size, MAX_RESOURCES) ??
+    over('shards in all', shards, MAX_SHARDS)
+  );
+}
+
+function lifecycleProblem(broker: Broker): Problem | null {
+  const { id, lifecycle, drain } = broker;
+  if (lifecycle === 'draining' && !drain) {
+    return invalid(`broker ${id} is draining without "drain": true`);
+  }
+  if (lifecycle === 'live' && drain) {
+    return invalid(`broker ${id} has "drain": true and lifecycle "live": write "draining", "down" or "left"`);
+  }
+  return null;
+}
+
+function assignmentProblem(
+  assignment: Assignment,
+  brokers: ReadonlySet<string>,
+  resources: ReadonlyMap<string, Resource>,
+): Problem | null {
+  const { shard } = assignment;
+  const name = parseShard(shard);
+  if (name === null) return invalid(`assignment ${notAShard(shard)}`);
+  const key = resourceKey(name);
+  const resource = resources.get(key);
+  if (resource === undefined) return invalid(`assignment ${shard}: there is no resource ${key}`);
+  if (name.number >= resource.shards) {
+    return invalid(
+      `assignment ${shard}: ${key} has ${resource.shards} shards, the last is ${resource.shards - 1}`,
+    );
+  }
+  for (const id of namedBy(assignment)) {
+    if (!brokers.has(id)) return invalid(`assignment ${shard} names ${id}, which is not among the brokers`);
+  }
+  const shape = malformed(assignment);
+  if (shape !== null) return invalid(`assignment ${shard}: ${shape}`);
+  if (assignment.generation < 1 || assignment.epoch < 1 || assignment.epoch > assignment.generation) {
+    return invalid(
+      `assignment ${shard}: epoch ${assignment.epoch} must be 1 to its generation ${assignment.generation}`,
+    );
+  }
+  return null;
+}
+
+function namedBy({ leader, replicas, inSync, move }: Assignment): string[] {
+  const named = [leader, ...replicas, ...inSync];
+  if (move !== null) named.push(move.to, ...[move.from, move.drops].filter((id) => id !== null));
+  return named;
+}
+
+function invalid(message: string): Problem {
+  return { code: 'invalid_argument', message };
+}
+
+function over(what: string, count: number, limit: number): Problem | null {
+  if (count <= limit) return null;
+  return { code: 'limit_exceeded', message: `${count} ${what}, at most ${limit} are allowed` };
+}
