@@ -1,0 +1,261 @@
+import type { Ranking } from '../hash.ts';
+import type { Field } from './field.ts';
+import { quotas, QUOTA_UNIT } from './quotas.ts';
+
+/** Followers of all shards of one resource that are placed in one pass. Everything is by broker index. */
+export interface Deal {
+  readonly field: Field;
+  readonly factor: number;
+  /** By row: its leader. */
+  readonly leaders: Int32Array;
+  /** By broker: the seats it takes in these rows, its own leaderships included. Used up. */
+  readonly seats: Int32Array;
+  readonly pairs: PairCounts;
+  readonly ranking: (row: number) => Ranking;
+}
+
+/** How often each broker follows each leader, and how many shards each two brokers share. */
+export class PairCounts {
+  readonly brokers: number;
+  readonly #follows: Int32Array;
+  readonly #shares: Int32Array;
+
+  constructor(brokers: number) {
+    this.brokers = brokers;
+    this.#follows = new Int32Array(brokers * brokers);
+    this.#shares = new Int32Array(brokers * brokers);
+  }
+
+  follows(leader: number, broker: number): number {
+    return this.#follows[leader * this.brokers + broker] ?? 0;
+  }
+
+  shares(a: number, b: number): number {
+    return this.#shares[a * this.brokers + b] ?? 0;
+  }
+
+  /** Counts a set, its leader first. */
+  add(set: readonly number[], by: 1 | -1): void {
+    for (let i = 0; i < set.length; i++) {
+      const a = set[i] ?? 0;
+      for (let j = i + 1; j < set.length; j++) {
+        const b = set[j] ?? 0;
+        if (i === 0) this.#follows[a * this.brokers + b] = this.follows(a, b) + by;
+        this.#shares[a * this.brokers + b] = this.shares(a, b) + by;
+        this.#shares[b * this.brokers + a] = this.shares(b, a) + by;
+      }
+    }
+  }
+}
+
+/**
+ * Deals the rows one by one. What is left after each row can always be dealt, because a row takes
+ * (a) every broker with as many seats left as there are rows left, and (b) of every zone the whole part of
+ * `seats left / rows left`, or one more: then no broker is needed twice by a later row, no zone ends above its
+ * limit or below its part, and the leaders still to come find their own seats untouched (README.md, "Dealing").
+ * Everything else is free, and is chosen so that pairs of brokers share equally many shards.
+ */
+export class Dealer {
+  readonly #deal: Deal;
+  readonly #zoneOf: Int32Array;
+  /** By group: a zone of several brokers, or (the last) all lone brokers together. */
+  readonly #groupOf: Int32Array;
+  readonly #groups: Group[];
+  /** By broker: rows to come that it leads. */
+  readonly #leads: Int32Array;
+  /** By leader and group: followers that its rows so far should have taken, less those they took. */
+  readonly #credit = new Map<number, Float64Array>();
+  readonly #quota: Float64Array;
+  #rowsLeft: number;
+
+  constructor(deal: Deal) {
+    const { field, leaders, seats } = deal;
+    this.#deal = deal;
+    this.#zoneOf = field.brokers.zone;
+    this.#rowsLeft = leaders.length;
+    this.#leads = new Int32Array(seats.length);
+    for (const b of leaders) this.#leads[b] = (this.#leads[b] ?? 0) + 1;
+    const pool = field.shared.length;
+    this.#groupOf = new Int32Array(seats.length).fill(pool);
+    const groupOfZone = new Map([...field.shared].map((z, g) => [z, g]));
+    this.#groups = Array.from({ length: pool + 1 }, (_, g) => ({
+      lone: g === pool,
+      seats: 0,
+      leads: 0,
+      slack: 0,
+      members: [],
+      open: [],
+    }));
+    for (const b of field.members) {
+      const g = groupOfZone.get(this.#zoneOf[b] ?? 0) ?? pool;
+      this.#groupOf[b] = g;
+      const group = this.#group(g);
+      group.seats += seats[b] ?? 0;
+      group.leads += this.#leads[b] ?? 0;
+      if ((seats[b] ?? 0) > 0) group.members.push(b);
+      if (this.#follower(b) > 0) group.open.push(b);
+    }
+    const rows = Math.max(1, this.#rowsLeft);
+    this.#quota = quotas(
+      this.#groups.map((group) => ({
+        rows: group.leads,
+        seats: group.seats - group.leads,
+        least: group.lone ? 0 : Math.floor(group.seats / rows),
+        most: group.lone ? group.members.length : Math.ceil(group.seats / rows),
+      })),
+      deal.factor - 1,
+    );
+  }
+
+  /** The followers of the next row. Fewer than wanted only where the seats are too few. */
+  next(row: number): number[] {
+    const leader = this.#deal.leaders[row] ?? 0;
+    const set = [leader];
+    const counts = this.#counts(leader);
+    this.#take(leader, true);
+    this.#groups.forEach((group, g) => {
+      for (let n = counts[g] ?? 0; n > 0; n--) this.#pick(group, set, row);
+    });
+    // Seats that do not fit (caps): any broker that still has one.
+    while (set.length < this.#deal.factor && this.#groups.some((group) => this.#pick(group, set, row)));
+    this.#rowsLeft--;
+    this.#deal.pairs.add(set, 1);
+    return set;
+  }
+
+  #group(g: number): Group {
+    const group = this.#groups[g];
+    if (group === undefined) throw new Error(`no group ${g}`);
+    return group;
+  }
+
+  #follower(b: number): number {
+    return (this.#deal.seats[b] ?? 0) - (this.#leads[b] ?? 0);
+  }
+
+  /** How many followers the row takes from each group. */
+  #counts(leader: number): Int32Array {
+    const rows = this.#rowsLeft;
+    const own = this.#groupOf[leader] ?? 0;
+    const least = new Int32Array(this.#groups.length);
+    const most = new Int32Array(this.#groups.length);
+    let free = this.#deal.factor - 1;
+    for (let g = 0; g < this.#groups.length; g++) {
+      const group = this.#group(g);
+      const mine = g === own ? 1 : 0;
+      const available = group.open.length - (mine === 1 && this.#follower(leader) > 0 ? 1 : 0);
+      const forced = this.#forced(group, leader);
+      const part = group.lone ? 0 : Math.max(0, Math.floor(group.seats / rows) - mine);
+      const limit = group.lone ? available : Math.max(0, Math.ceil(group.seats / rows) - mine);
+      least[g] = Math.min(available, Math.max(part, forced));
+      most[g] = Math.max(least[g] ?? 0, Math.min(available, limit));
+      free -= least[g] ?? 0;
+    }
+    this.#share(leader, { least, most, free });
+    return least;
+  }
+
+  /** Brokers of a group, but the leader, that have a seat in every row left. */
+  #forced(group: Group, leader: number): number {
+    // No broker's seats come closer to the rows left than by one a row: look again only when they may have met.
+    if (group.slack > 0) {
+      group.slack--;
+      return 0;
+    }
+    let forced = 0;
+    let slack = this.#rowsLeft;
+    for (const b of group.members) {
+      const distance = this.#rowsLeft - (this.#deal.seats[b] ?? 0);
+      if (distance === 0 && b !== leader) forced++;
+      if (distance < slack) slack = distance;
+    }
+    group.slack = Math.max(0, slack - 1);
+    return forced;
+  }
+
+  /** Gives the row's free picks to the groups in turn, each leader's rows by their quotas. */
+  #share(leader: number, picks: { least: Int32Array; most: Int32Array; free: number }): void {
+    const n = this.#groups.length;
+    const own = this.#groupOf[leader] ?? 0;
+    let credit = this.#credit.get(leader);
+    if (credit === undefined) {
+      credit = new Float64Array(n);
+      this.#credit.set(leader, credit);
+    }
+    for (let g = 0; g < n; g++) {
+      credit[g] = (credit[g] ?? 0) + (this.#quota[own * n + g] ?? 0) - (picks.least[g] ?? 0) * QUOTA_UNIT;
+    }
+    for (let free = picks.free; free > 0; free--) {
+      let best = -1;
+      for (let g = 0; g < n; g++) {
+        if ((picks.least[g] ?? 0) >= (picks.most[g] ?? 0)) continue;
+        if (best < 0 || this.#before(credit, g, best)) best = g;
+      }
+      if (best < 0) return;
+      picks.least[best] = (picks.least[best] ?? 0) + 1;
+      credit[best] = (credit[best] ?? 0) - QUOTA_UNIT;
+    }
+  }
+
+  #before(credit: Float64Array, a: number, b: number): boolean {
+    const difference = (credit[a] ?? 0) - (credit[b] ?? 0);
+    if (difference !== 0) return difference > 0;
+    const left = (g: number): number => this.#group(g).seats % this.#rowsLeft;
+    return left(a) > left(b);
+  }
+
+  /** Takes the best open broker of a group into the set. */
+  #pick(group: Group, set: number[], row: number): boolean {
+    const { seats, pairs } = this.#deal;
+    const leader = set[0] ?? 0;
+    let best = -1;
+    let bestKey = 0;
+    let bestShares = 0;
+    let ranking: Ranking | undefined;
+    for (const b of group.open) {
+      if (set.includes(b)) continue;
+      const left = seats[b] ?? 0;
+      const key = left >= this.#rowsLeft ? -1 : pairs.follows(leader, b);
+      if (best >= 0 && key > bestKey) continue;
+      let shares = 0;
+      for (let i = 1; i < set.length; i++) shares += pairs.shares(set[i] ?? 0, b);
+      if (best >= 0 && key === bestKey) {
+        if (shares > bestShares) continue;
+        if (shares === bestShares) {
+          const difference = left - (seats[best] ?? 0);
+          if (difference < 0) continue;
+          if (difference === 0 && (ranking ??= this.#deal.ranking(row)).compare(best, b) < 0) continue;
+        }
+      }
+      best = b;
+      bestKey = key;
+      bestShares = shares;
+    }
+    if (best < 0) return false;
+    this.#take(best, false);
+    set.push(best);
+    return true;
+  }
+
+  #take(b: number, leads: boolean): void {
+    const { seats } = this.#deal;
+    const group = this.#group(this.#groupOf[b] ?? 0);
+    seats[b] = (seats[b] ?? 0) - 1;
+    group.seats--;
+    if (leads) this.#leads[b] = (this.#leads[b] ?? 0) - 1;
+    else if (this.#follower(b) === 0) group.open.splice(group.open.indexOf(b), 1);
+  }
+}
+
+interface Group {
+  readonly lone: boolean;
+  /** Left, in all. */
+  seats: number;
+  /** Rows led from it, in all. */
+  leads: number;
+  /** Rows for which none of its brokers can be needed by every row left. */
+  slack: number;
+  readonly members: number[];
+  /** Brokers that may still follow. */
+  readonly open: number[];
+}

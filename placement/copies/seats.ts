@@ -1,0 +1,214 @@
+import type { Ranking } from '../hash.ts';
+import type { View } from '../view.ts';
+import type { Field } from './field.ts';
+import type { Share } from './share.ts';
+import type { CopyTargets } from './targets.ts';
+
+/**
+ * `t_b` in whole numbers: zone by zone, then broker by broker. The ones left over go to those whose leaders need
+ * them, then to the fewest copies in total by weight, then by score.
+ */
+export function wholeTargets(field: Field, parts: Share, leaders: Int32Array, order: Order): Int32Array {
+  const whole = new Int32Array(leaders.length);
+  const lone: number[] = [];
+  let left = parts.total;
+  for (const z of field.zones) {
+    let sum = 0;
+    for (let i = field.start[z] ?? 0; i < (field.start[z + 1] ?? 0); i++) {
+      const b = field.members[i] ?? 0;
+      whole[b] = parts.floor(b);
+      sum += whole[b] ?? 0;
+    }
+    if (field.size(z) === 1) {
+      left -= sum;
+      const b = field.members[field.start[z] ?? 0] ?? 0;
+      if (parts.remainder(b) > 0) lone.push(b);
+    }
+  }
+  // Zones of several brokers take part in the first round as one, with the leaders that their floors do not cover.
+  const zones: { zone: number; floor: number; open: number[] }[] = [];
+  for (const z of field.shared) {
+    const part = parts.zone(z);
+    const open: number[] = [];
+    let floors = 0;
+    for (let i = field.start[z] ?? 0; i < (field.start[z + 1] ?? 0); i++) {
+      const b = field.members[i] ?? 0;
+      floors += whole[b] ?? 0;
+      if (parts.remainder(b) > 0) open.push(b);
+    }
+    left -= part.floor;
+    zones.push({ zone: z, floor: part.floor - floors, open });
+  }
+  const takers = firstRound(field, parts, { whole, leaders, order, lone, zones, left });
+  for (const b of takers.brokers) whole[b] = (whole[b] ?? 0) + 1;
+  for (const z of zones) {
+    const ones = z.floor + (takers.zones.has(z.zone) ? 1 : 0);
+    for (const b of order.best(z.open, ones, (x) => (leaders[x] ?? 0) > (whole[x] ?? 0))) {
+      whole[b] = (whole[b] ?? 0) + 1;
+    }
+  }
+  return whole;
+}
+
+interface Round {
+  readonly whole: Int32Array;
+  readonly leaders: Int32Array;
+  readonly order: Order;
+  readonly lone: number[];
+  readonly zones: readonly { zone: number; floor: number; open: number[] }[];
+  readonly left: number;
+}
+
+/** Which lone brokers and which zones get one more. */
+function firstRound(field: Field, parts: Share, round: Round): { brokers: number[]; zones: Set<number> } {
+  const { whole, leaders, order, zones } = round;
+  const standsFor = new Map<number, number>();
+  const needy = new Set<number>();
+  const candidates = [...round.lone];
+  for (const z of zones) {
+    if (parts.zone(z.zone).remainder === 0) continue;
+    const first = field.members[field.start[z.zone] ?? 0] ?? 0;
+    let need = 0;
+    for (const b of z.open) if ((leaders[b] ?? 0) > (whole[b] ?? 0)) need++;
+    if (need > z.floor) needy.add(first);
+    standsFor.set(first, z.zone);
+    candidates.push(first);
+  }
+  const needs = (b: number): boolean =>
+    standsFor.has(b) ? needy.has(b) : (leaders[b] ?? 0) > (whole[b] ?? 0);
+  const chosen = order.best(candidates, round.left, needs, standsFor);
+  const taken = { brokers: [] as number[], zones: new Set<number>() };
+  for (const b of chosen) {
+    const zone = standsFor.get(b);
+    if (zone === undefined) taken.brokers.push(b);
+    else taken.zones.add(zone);
+  }
+  return taken;
+}
+
+/** Who gets what is left over: fewest copies in total by weight, then the higher score. */
+export class Order {
+  readonly #view: View;
+  readonly #field: Field;
+  readonly #ranking: Ranking;
+  readonly #load: Float64Array;
+
+  constructor(view: View, field: Field, ranking: Ranking) {
+    this.#view = view;
+    this.#field = field;
+    this.#ranking = ranking;
+    this.#load = new Float64Array(view.brokers.count);
+  }
+
+  /** The `count` best of `candidates`, those that `needs` holds for first. A candidate may stand for its zone. */
+  best(
+    candidates: readonly number[],
+    count: number,
+    needs: (b: number) => boolean,
+    standsFor?: ReadonlyMap<number, number>,
+  ): readonly number[] {
+    if (count >= candidates.length) return candidates;
+    if (count <= 0) return [];
+    const load = this.#load;
+    for (const b of candidates) {
+      const zone = standsFor?.get(b);
+      const base = zone === undefined ? this.#brokerLoad(b) : this.#zoneLoad(zone);
+      load[b] = needs(b) ? base : base + NEEDLESS;
+    }
+    const sorted = [...candidates].sort(
+      (a, b) => (load[a] ?? 0) - (load[b] ?? 0) || this.#ranking.compare(a, b),
+    );
+    return sorted.slice(0, count);
+  }
+
+  /** Copies per weight, in units of 2^-16. */
+  #brokerLoad(b: number): number {
+    const copies = this.#view.tally.copies[b] ?? 0;
+    return Math.floor((copies * LOAD_UNIT) / (this.#view.brokers.weight[b] ?? 1));
+  }
+
+  #zoneLoad(zone: number): number {
+    let copies = 0;
+    for (let i = this.#field.start[zone] ?? 0; i < (this.#field.start[zone + 1] ?? 0); i++) {
+      copies += this.#view.tally.copies[this.#field.members[i] ?? 0] ?? 0;
+    }
+    return Math.floor((copies * LOAD_UNIT) / this.#field.weight(zone));
+  }
+}
+
+const LOAD_UNIT = 2 ** 16;
+/** Above every load: 2^31 copies of 2^16 units. */
+const NEEDLESS = 2 ** 48;
+
+/** The seats of the shards placed in this pass, by broker, their leaders' own included. */
+export function seatsOf(targets: CopyTargets, r: number, shards: readonly number[]): Int32Array {
+  const { view, field } = targets;
+  const { share: parts, rule, most } = targets.of(r);
+  const n = view.brokers.count;
+  const leaders = new Int32Array(n);
+  for (const s of shards) {
+    const leader = view.leader[s] ?? 0;
+    leaders[leader] = (leaders[leader] ?? 0) + 1;
+  }
+  const order = new Order(view, field, targets.ranking(shards[0] ?? 0));
+  const whole = wholeTargets(field, parts, view.tally.leadersRow(r), order);
+  const seats = new Int32Array(n);
+  const upper = new Int32Array(n);
+  let sum = 0;
+  for (const b of field.members) {
+    const led = leaders[b] ?? 0;
+    const before = view.tally.copiesOf(r, b) - led;
+    upper[b] = Math.min(shards.length, led + Math.max(0, view.room(b)));
+    seats[b] = Math.max(led, Math.min(upper[b] ?? 0, (whole[b] ?? 0) - before));
+    sum += seats[b] ?? 0;
+  }
+  const wanted = shards.length * rule.factor;
+  if (sum !== wanted)
+    evenOut({ view, field, seats, leaders, upper, whole, r, most: most * shards.length }, wanted - sum);
+  return seats;
+}
+
+interface EvenOut {
+  readonly view: View;
+  readonly field: Field;
+  readonly seats: Int32Array;
+  readonly leaders: Int32Array;
+  readonly upper: Int32Array;
+  readonly whole: Int32Array;
+  readonly r: number;
+  /** Most seats in one zone. */
+  readonly most: number;
+}
+
+/**
+ * Brokers that hold more than their part already, or have no room for it, leave seats over or short: one at a time
+ * they go to (or come from) the broker that is furthest from its part, as long as its zone's limit allows.
+ */
+function evenOut(input: EvenOut, short: number): void {
+  const { view, field, seats, leaders, upper, whole, r, most } = input;
+  const zoneSeats = new Int32Array(field.zoneCount);
+  for (const b of field.members) {
+    const z = view.brokers.zone[b] ?? 0;
+    zoneSeats[z] = (zoneSeats[z] ?? 0) + (seats[b] ?? 0);
+  }
+  const above = (b: number): number =>
+    view.tally.copiesOf(r, b) - (leaders[b] ?? 0) + (seats[b] ?? 0) - (whole[b] ?? 0);
+  for (let left = short; left !== 0; left -= Math.sign(short)) {
+    let best = -1;
+    let bestKey = Infinity;
+    for (const b of field.members) {
+      const open = short > 0 ? (seats[b] ?? 0) < (upper[b] ?? 0) : (seats[b] ?? 0) > (leaders[b] ?? 0);
+      if (!open) continue;
+      const full = short > 0 && (zoneSeats[view.brokers.zone[b] ?? 0] ?? 0) >= most;
+      const key = (short > 0 ? above(b) : -above(b)) + (full ? NEEDLESS : 0);
+      if (key < bestKey) {
+        best = b;
+        bestKey = key;
+      }
+    }
+    if (best < 0) return;
+    const z = view.brokers.zone[best] ?? 0;
+    seats[best] = (seats[best] ?? 0) + Math.sign(short);
+    zoneSeats[z] = (zoneSeats[z] ?? 0) + Math.sign(short);
+  }
+}

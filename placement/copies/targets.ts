@@ -1,0 +1,178 @@
+import { NONE } from '../broker-table.ts';
+import { Rendezvous, type Ranking } from '../hash.ts';
+import type { View } from '../view.ts';
+import { Field } from './field.ts';
+import { share, type Share } from './share.ts';
+import { zoneRule, type ZoneRule } from './zone-limit.ts';
+
+/** Where one resource's copies should be. */
+export interface ResourceTarget {
+  readonly rule: ZoneRule;
+  /** `t_b`, by broker, before rounding. */
+  readonly share: Share;
+  /** `rule.most`, raised where the brokers' room makes it unreachable. */
+  readonly most: number;
+  /** By zone: most copies of one shard, `ceil(T_z / s)` within the rule. `null`: no zone holds two brokers. */
+  readonly limits: Int32Array | null;
+}
+
+/** Everything the copies' half of a pass aims at. Built once a pass, a resource's part when it is first asked for. */
+export class CopyTargets {
+  readonly view: View;
+  readonly field: Field;
+  readonly #rendezvous: Rendezvous;
+  readonly #rules = new Map<string, ZoneRule>();
+  readonly #targets: (ResourceTarget | undefined)[];
+  #leavingSoon: Int32Array | undefined;
+  #totals: Totals | undefined;
+
+  constructor(view: View) {
+    this.view = view;
+    this.field = new Field(view.brokers);
+    this.#rendezvous = new Rendezvous(view.brokers.ids);
+    this.#targets = new Array<ResourceTarget | undefined>(view.resourceCount).fill(undefined);
+  }
+
+  of(r: number): ResourceTarget {
+    return (this.#targets[r] ??= this.#build(r, this.view.tally.shards[r] ?? 0));
+  }
+
+  /** The order of brokers for a shard, where nothing else decides. */
+  ranking(shard: number): Ranking {
+    return this.#rendezvous.of(this.view.shardKey(shard));
+  }
+
+  rule(r: number): ZoneRule {
+    const factor = this.view.factor(r);
+    const policy = this.view.zonePolicy(r);
+    const key = `${policy} ${factor}`;
+    const known = this.#rules.get(key);
+    if (known !== undefined) return known;
+    const rule = zoneRule(this.field, policy, factor);
+    this.#rules.set(key, rule);
+    return rule;
+  }
+
+  /** Most copies of one shard of the resource in a zone. */
+  limit(r: number, zone: number): number {
+    const limits = this.of(r).limits;
+    return limits === null ? 1 : (limits[zone] ?? 1);
+  }
+
+  floor(r: number, b: number): number {
+    return this.of(r).share.floor(b);
+  }
+
+  ceiling(r: number, b: number): number {
+    return this.of(r).share.ceiling(b);
+  }
+
+  /** What the broker's copies in total should be: the sum of its `t_b`, rounded down and up. */
+  totals(): Totals {
+    return (this.#totals ??= sumOfTargets(this));
+  }
+
+  /** Copies that a capped broker can hold of the resource once every move in flight has finished. */
+  #room(r: number): Int32Array | null {
+    if (this.field.capped.length === 0) return null;
+    const { tally, brokers } = this.view;
+    const leaving = (this.#leavingSoon ??= leavingSoon(this.view));
+    const shards = tally.shards[r] ?? 0;
+    let binds = false;
+    const room = Int32Array.from(this.field.capped, (b) => {
+      const free = (brokers.cap[b] ?? 0) - (tally.held[b] ?? 0) + (leaving[b] ?? 0);
+      const most = Math.max(0, tally.copiesOf(r, b) + free);
+      if (most < shards) binds = true;
+      return most;
+    });
+    return binds ? room : null;
+  }
+
+  #build(r: number, shards: number): ResourceTarget {
+    const rule = this.rule(r);
+    const room = this.#room(r);
+    return shareByRule(this.field, rule, shards, room);
+  }
+}
+
+/** A rule's shares for `shards` shards; what room makes unreachable gives way. */
+export function shareByRule(
+  field: Field,
+  rule: ZoneRule,
+  shards: number,
+  room: Int32Array | null,
+): ResourceTarget {
+  const space = new Float64Array(field.zoneCount);
+  let sum = 0;
+  for (const z of field.zones) {
+    for (let i = field.start[z] ?? 0; i < (field.start[z + 1] ?? 0); i++) {
+      const place = field.cappedIndex[field.members[i] ?? 0] ?? NONE;
+      const limit = room === null || place === NONE ? shards : Math.min(shards, room[place] ?? 0);
+      space[z] = (space[z] ?? 0) + limit;
+    }
+    sum += space[z] ?? 0;
+  }
+  const total = Math.min(shards * rule.factor, sum);
+  let most = rule.most;
+  while (most < rule.factor && reach(field, space, most * shards) < total) most++;
+  const bounded = field.shared.length > 0 && most < rule.factor;
+  const upper = bounded ? space.map((places) => Math.min(places, most * shards)) : null;
+  const lower = rule.least === 0 ? null : space.map((places) => Math.min(places, rule.least * shards));
+  const parts = share(field, shards, { total, room, least: lower, most: upper });
+  return { rule, share: parts, most, limits: limitsOf(field, rule, shards, parts) };
+}
+
+function reach(field: Field, space: Float64Array, bound: number): number {
+  let sum = 0;
+  for (const z of field.zones) sum += Math.min(space[z] ?? 0, bound);
+  return sum;
+}
+
+function limitsOf(field: Field, rule: ZoneRule, shards: number, parts: Share): Int32Array | null {
+  if (field.shared.length === 0) return null;
+  const limits = new Int32Array(field.zoneCount).fill(1);
+  if (shards === 0) return limits.fill(rule.most);
+  for (const z of field.shared) {
+    limits[z] = Math.max(1, Math.min(rule.most, Math.ceil(parts.zoneCeiling(z) / shards)));
+  }
+  return limits;
+}
+
+function leavingSoon(view: View): Int32Array {
+  const leaving = new Int32Array(view.brokers.count);
+  for (let s = 0; s < view.shardCount; s++) {
+    if (view.move(s) === null) continue;
+    const stays = view.finished(s);
+    for (const b of view.copies(s)) if (!stays.includes(b)) leaving[b] = (leaving[b] ?? 0) + 1;
+  }
+  return leaving;
+}
+
+/** By broker, live ones only. */
+export interface Totals {
+  readonly floor: Float64Array;
+  readonly ceiling: Float64Array;
+}
+
+/** Fractions are summed in units of 2^-30; a sum that is whole but for that rounding counts as whole. */
+const UNIT = 2 ** 30;
+
+function sumOfTargets(targets: CopyTargets): Totals {
+  const { view, field } = targets;
+  const whole = new Float64Array(view.brokers.count);
+  const part = new Float64Array(view.brokers.count);
+  for (let r = 0; r < view.resourceCount; r++) {
+    if ((view.tally.shards[r] ?? 0) === 0) continue;
+    const { share: parts } = targets.of(r);
+    for (const b of field.members) {
+      const rest = parts.remainder(b);
+      whole[b] = (whole[b] ?? 0) + parts.floor(b);
+      if (rest > 0) part[b] = (part[b] ?? 0) + Math.floor((rest * UNIT) / parts.denominator(b));
+    }
+  }
+  const slack = view.resourceCount;
+  const floor = whole.map((n, b) => n + Math.floor(((part[b] ?? 0) + slack) / UNIT));
+  const ceiling = whole.map((n, b) => n + Math.ceil(Math.max(0, (part[b] ?? 0) - slack) / UNIT));
+  // A whole number of copies, seen from both sides of the rounding.
+  return { floor, ceiling: ceiling.map((n, b) => Math.max(n, floor[b] ?? 0)) };
+}
