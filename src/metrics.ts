@@ -1,23 +1,23 @@
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import type { PassStats } from './control/index.ts';
 import type { ControlPlane } from './control-plane.ts';
-import { countLevels, countReplication, sumReplication } from './wire/index.ts';
+import { oncePerRevision, type PlacementFigures } from './metrics-placement.ts';
 
 const LOOP_RESOLUTION_MS = 10;
+const LOOP_PERCENTILES = [50, 99, 99.9];
 const NS_PER_SECOND = 1e9;
-const PASS_BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 1, 5, 20];
+const LIFECYCLES = ['live', 'draining', 'down', 'left'];
 
 /** One node's metrics, in a registry of its own. What the state says is computed at a scrape, once a revision. */
 export interface Metrics {
   readonly contentType: string;
   exposition(): Promise<string>;
-  /** `control` tells of each pass it ran, seconds, and of each step it wrote. */
-  observePass(durationSeconds: number): void;
-  countStep(step: string, reason: string): void;
   stop(): void;
 }
 
-export function createMetrics(plane: ControlPlane): Metrics {
+/** `passes` is what this node's `control` has counted since the process began. */
+export function createMetrics(plane: ControlPlane, passes: PassStats): Metrics {
   const registry = new Registry();
   registry.setDefaultLabels({ node: plane.nodeId });
   collectDefaultMetrics({ register: registry });
@@ -27,160 +27,147 @@ export function createMetrics(plane: ControlPlane): Metrics {
   addLoop(registry, loop);
   addState(registry, plane);
   addPlacement(registry, plane);
-  const registers = [registry];
-  const passes = new Histogram({
-    name: 'evenkeel_placement_pass_seconds',
-    help: 'How long a pass of the planner took',
-    buckets: PASS_BUCKETS_SECONDS,
-    registers,
-  });
-  const steps = new Counter({
-    name: 'evenkeel_placement_steps_total',
-    help: 'Steps of placement proposed by this node while it led',
-    labelNames: ['step', 'reason'] as const,
-    registers,
-  });
+  addPasses(registry, passes);
   return {
     contentType: registry.contentType,
     exposition: () => registry.metrics(),
-    observePass: (durationSeconds) => passes.observe(durationSeconds),
-    countStep: (step, reason) => steps.inc({ step, reason }),
     stop: () => loop.disable(),
   };
 }
 
-function addGauge(registry: Registry, name: string, help: string, read: () => number): void {
-  new Gauge({
+type Labels = Readonly<Record<string, string>>;
+
+interface Described {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames?: readonly string[];
+}
+
+/** A gauge read at each scrape: a number, or one for each set of labels. */
+function gauge(
+  registry: Registry,
+  { name, help, labelNames = [] }: Described,
+  read: () => number | readonly (readonly [Labels, number])[],
+): void {
+  const metric = new Gauge({
     name: `evenkeel_${name}`,
     help,
-    registers: [registry],
+    labelNames,
+    registers: [],
     collect() {
-      this.set(read());
+      const values = read();
+      this.reset();
+      if (typeof values === 'number') this.set(values);
+      else for (const [labels, value] of values) this.set(labels, value);
     },
   });
+  registry.registerMetric(metric);
+}
+
+/** A counter that somebody else counts, read at each scrape. */
+function counter(
+  registry: Registry,
+  { name, help, labelNames = [] }: Described,
+  read: () => readonly (readonly [Labels, number])[],
+): void {
+  const metric = new Counter({
+    name: `evenkeel_${name}`,
+    help,
+    labelNames,
+    registers: [],
+    collect() {
+      this.reset();
+      for (const [labels, value] of read()) this.inc(labels, value);
+    },
+  });
+  registry.registerMetric(metric);
 }
 
 function addRaft(registry: Registry, plane: ControlPlane): void {
-  const gauge = (name: string, help: string, read: () => number): void =>
-    addGauge(registry, `raft_${name}`, help, read);
-  gauge('term', 'Current term', () => plane.raftStatus().term);
-  gauge('is_leader', '1 while this node leads', () => Number(plane.raftStatus().role === 'leader'));
-  gauge('has_leader', '1 while a leader is known', () => Number(plane.leadership().leaderId !== null));
-  gauge('commit_index', 'Highest committed index known', () => plane.raftStatus().commitIndex);
-  gauge('applied_index', 'Highest applied index', () => plane.raftStatus().appliedIndex);
-  gauge('last_index', 'Last index of the log', () => plane.raftStatus().lastIndex);
-  gauge('ready', '1 while caught up and a leader is known', () => Number(plane.raftStatus().ready));
+  const add = (name: string, help: string, read: () => number): void =>
+    gauge(registry, { name: `raft_${name}`, help }, read);
+  add('term', 'Current term', () => plane.raftStatus().term);
+  add('is_leader', '1 while this node leads', () => Number(plane.raftStatus().role === 'leader'));
+  add('has_leader', '1 while a leader is known', () => Number(plane.leadership().leaderId !== null));
+  add('commit_index', 'Highest committed index known', () => plane.raftStatus().commitIndex);
+  add('applied_index', 'Highest applied index', () => plane.raftStatus().appliedIndex);
+  add('last_index', 'Last index of the log', () => plane.raftStatus().lastIndex);
+  add('ready', '1 while caught up and a leader is known', () => Number(plane.raftStatus().ready));
 }
 
 function addLoop(registry: Registry, loop: IntervalHistogram): void {
-  new Gauge({
-    name: 'evenkeel_event_loop_delay_seconds',
+  const described = {
+    name: 'event_loop_delay_seconds',
     help: 'Delay of the event loop since the last scrape',
-    labelNames: ['quantile'] as const,
-    registers: [registry],
-    collect() {
-      for (const percentile of [50, 99, 99.9]) {
-        this.set({ quantile: String(percentile / 100) }, loop.percentile(percentile) / NS_PER_SECOND);
-      }
-      this.set({ quantile: '1' }, loop.max / NS_PER_SECOND);
-      loop.reset();
-    },
+    labelNames: ['quantile'],
+  };
+  gauge(registry, described, () => {
+    const rows = LOOP_PERCENTILES.map(
+      (percentile) => [{ quantile: String(percentile / 100) }, loop.percentile(percentile)] as const,
+    );
+    const all = [...rows, [{ quantile: '1' }, loop.max] as const];
+    loop.reset();
+    return all.map(([labels, delayNs]) => [labels, delayNs / NS_PER_SECOND]);
   });
 }
 
-function addState(registry: Registry, plane: ControlPlane): void {
-  const { state } = plane;
-  addGauge(
-    registry,
-    'state_revision',
-    'Index of the last entry that changed the state',
-    () => state.revision,
-  );
-  addGauge(registry, 'state_resources', 'Streams and caches', () => state.resources.size);
-  addGauge(registry, 'state_assignments', 'Shards placed', () => state.assignments.size);
-  new Gauge({
-    name: 'evenkeel_state_brokers',
-    help: 'Brokers by lifecycle',
-    labelNames: ['lifecycle'] as const,
-    registers: [registry],
-    collect() {
-      for (const lifecycle of ['live', 'draining', 'down', 'left']) this.set({ lifecycle }, 0);
-      for (const { lifecycle } of state.brokers.values()) this.inc({ lifecycle });
-    },
+function addState(registry: Registry, { state }: ControlPlane): void {
+  const add = (name: string, help: string, read: () => number): void =>
+    gauge(registry, { name: `state_${name}`, help }, read);
+  add('revision', 'Index of the last entry that changed the state', () => state.revision);
+  add('resources', 'Streams and caches', () => state.resources.size);
+  add('assignments', 'Shards placed', () => state.assignments.size);
+  const brokers = { name: 'state_brokers', help: 'Brokers by lifecycle', labelNames: ['lifecycle'] };
+  gauge(registry, brokers, () => {
+    const rows = [...state.brokers.values()];
+    return LIFECYCLES.map((lifecycle) => [
+      { lifecycle },
+      rows.filter((row) => row.lifecycle === lifecycle).length,
+    ]);
   });
 }
 
 function addPlacement(registry: Registry, plane: ControlPlane): void {
-  const read = oncePerRevision(plane);
-  const gauge = (name: string, help: string, pick: (figures: PlacementFigures) => number): void =>
-    addGauge(registry, `placement_${name}`, help, () => pick(read()));
-  gauge(
-    'max_leader_spread_per_resource',
-    'Most leaders less fewest, worst resource',
-    (f) => f.maxLeaderSpread,
-  );
-  gauge('resources_out_of_level', 'Resources whose leaders are two or more apart', (f) => f.outOfLevel);
-  gauge('leader_spread_total', 'Most leaders of all resources less fewest', (f) => f.leaderSpreadTotal);
-  gauge('copy_spread_total', 'Most copies of all resources less fewest', (f) => f.copySpreadTotal);
-  gauge('under_replicated', 'Shards with fewer in-sync copies than wanted', (f) => f.underReplicated);
-  gauge('leaderless', 'Shards whose leader does not serve, or not placed', (f) => f.leaderless);
-  gauge('paused', '1 while paused', () => Number(plane.state.policy.paused));
-  new Gauge({
-    name: 'evenkeel_placement_moves_in_flight',
+  const read = oncePerRevision(plane.state);
+  const add = (name: string, help: string, pick: (figures: PlacementFigures) => number): void =>
+    gauge(registry, { name: `placement_${name}`, help }, () => pick(read()));
+  add('max_leader_spread_per_resource', 'Most leaders less fewest, worst resource', (f) => f.maxLeaderSpread);
+  add('resources_out_of_level', 'Resources whose leaders are two or more apart', (f) => f.outOfLevel);
+  add('leader_spread_total', 'Most leaders of all resources less fewest', (f) => f.leaderSpreadTotal);
+  add('copy_spread_total', 'Most copies of all resources less fewest', (f) => f.copySpreadTotal);
+  add('under_replicated', 'Shards with fewer in-sync copies than wanted', (f) => f.underReplicated);
+  add('leaderless', 'Shards whose leader does not serve, or not placed', (f) => f.leaderless);
+  add('paused', '1 while paused', () => Number(plane.state.policy.paused));
+  const moves = {
+    name: 'placement_moves_in_flight',
     help: 'Moves in flight by step and reason',
-    labelNames: ['step', 'reason'] as const,
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const { step, reason, count } of read().moves) this.set({ step, reason }, count);
-    },
-  });
-}
-
-interface PlacementFigures {
-  readonly maxLeaderSpread: number;
-  readonly outOfLevel: number;
-  readonly leaderSpreadTotal: number;
-  readonly copySpreadTotal: number;
-  readonly underReplicated: number;
-  readonly leaderless: number;
-  readonly moves: readonly { readonly step: string; readonly reason: string; readonly count: number }[];
-}
-
-/** The figures walk every assignment: they are taken again only when the state has changed. */
-function oncePerRevision(plane: ControlPlane): () => PlacementFigures {
-  let taken: { revision: number; figures: PlacementFigures } | null = null;
-  return () => {
-    const { revision } = plane.state;
-    if (taken?.revision !== revision) taken = { revision, figures: takeFigures(plane) };
-    return taken.figures;
+    labelNames: ['step', 'reason'],
   };
+  gauge(registry, moves, () => read().moves.map(({ step, reason, count }) => [{ step, reason }, count]));
 }
 
-function takeFigures({ state }: ControlPlane): PlacementFigures {
-  const levels = countLevels(state);
-  const live = [...state.brokers.values()].filter(({ lifecycle }) => lifecycle === 'live');
-  let outOfLevel = 0;
-  for (const counts of Object.values(levels.leaders)) {
-    const values = live.map(({ id }) => counts[id] ?? 0);
-    if (values.length > 0 && Math.max(...values) - Math.min(...values) >= 2) outOfLevel += 1;
-  }
-  const { leaderless, short } = sumReplication(countReplication(state));
-  const moves = new Map<string, { step: string; reason: string; count: number }>();
-  for (const { move } of state.assignments.values()) {
-    if (move === null) continue;
-    const key = `${move.step} ${move.reason}`;
-    const row = moves.get(key) ?? { step: move.step, reason: move.reason, count: 0 };
-    row.count += 1;
-    moves.set(key, row);
-  }
-  return {
-    maxLeaderSpread: levels.maxLeaderSpreadPerResource,
-    outOfLevel,
-    leaderSpreadTotal: levels.leaderSpreadTotal,
-    copySpreadTotal: levels.copySpreadTotal,
-    underReplicated: short,
-    leaderless,
-    moves: [...moves.values()],
+function addPasses(registry: Registry, passes: PassStats): void {
+  const add = (name: string, help: string, read: () => number): void =>
+    counter(registry, { name: `placement_${name}`, help }, () => [[{}, read()]]);
+  add('passes_total', 'Passes of the planner run here', () => passes.passes);
+  add('failed_passes_total', 'Passes that ended in an error', () => passes.failedPasses);
+  const last = { name: 'placement_last_pass_seconds', help: 'How long the last pass took' };
+  gauge(registry, last, () => passes.lastPassMs / 1000);
+  const steps = {
+    name: 'placement_steps_total',
+    help: 'Steps written by this node while it led',
+    labelNames: ['step', 'reason'],
   };
+  counter(registry, steps, () =>
+    Array.from(passes.accepted, ([key, count]) => {
+      const [step = '', reason = ''] = key.split('/');
+      return [{ step, reason }, count];
+    }),
+  );
+  const refused = {
+    name: 'placement_refused_total',
+    help: 'Steps refused as they were applied',
+    labelNames: ['code'],
+  };
+  counter(registry, refused, () => Array.from(passes.refused, ([code, count]) => [{ code }, count]));
 }

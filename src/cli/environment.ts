@@ -12,15 +12,15 @@ export interface CliEnvironment {
   readonly clock: Clock;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Data goes here. */
-  out(text: string): void;
+  readonly out: (text: string) => void;
   /** All else goes here. */
-  note(text: string): void;
+  readonly note: (text: string) => void;
   /** Whether `out` is a terminal. */
   readonly terminal: boolean;
   /** A file's text; `-` is standard input. Rejects with `not_found` or `invalid_argument`. */
-  readText(path: string): Promise<string>;
+  readonly readText: (path: string) => Promise<string>;
   /** Calls back at the first SIGINT or SIGTERM. The answer takes the callback back. */
-  onInterrupt(callback: () => void): () => void;
+  readonly onInterrupt: (callback: () => void) => () => void;
 }
 
 export function processEnvironment(): CliEnvironment {
@@ -30,7 +30,7 @@ export function processEnvironment(): CliEnvironment {
     env: process.env,
     out: (data) => void process.stdout.write(data),
     note: (data) => void process.stderr.write(data),
-    terminal: process.stdout.isTTY === true,
+    terminal: process.stdout.isTTY,
     readText,
     onInterrupt(callback) {
       process.once('SIGINT', callback);

@@ -1,4 +1,4 @@
-import { Command, Option } from 'commander';
+import { Option, type Command } from 'commander';
 import { AdminClient, DEFAULT_CALL_TIMEOUT_MS } from '../client/index.ts';
 import { parseDuration } from './arguments.ts';
 import type { CliEnvironment } from './environment.ts';
@@ -13,9 +13,9 @@ export interface Session {
   readonly endpoints: readonly string[];
   readonly format: Format;
   /** Prints what the command found, in the format asked for, on stdout. */
-  show(view: View): void;
+  readonly show: (view: View) => void;
   /** Says what a write did: a line for people on stderr, the answer on stdout for `-o json|yaml`. */
-  done(line: string, answer: unknown): void;
+  readonly done: (line: string, answer: unknown) => void;
 }
 
 type Options = Readonly<Record<string, unknown>>;

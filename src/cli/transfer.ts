@@ -74,5 +74,5 @@ function splitParts(cluster: ClusterFile): Partial<Rows>[] {
       (part[section] ??= []).push(row);
     }
   }
-  return parts as Partial<Rows>[];
+  return parts;
 }

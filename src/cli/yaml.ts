@@ -30,8 +30,9 @@ const PLAIN = /^[A-Za-z][A-Za-z0-9_./-]*$/;
 const RESERVED = /^(true|false|null|yes|no|on|off|y|n)$/i;
 
 function scalar(value: unknown): string {
+  if (value === null || value === undefined) return 'null';
   if (Array.isArray(value)) return '[]';
-  if (typeof value === 'object' && value !== null) return '{}';
-  if (typeof value !== 'string') return String(value ?? null);
+  if (typeof value === 'object') return '{}';
+  if (typeof value !== 'string') return JSON.stringify(value);
   return PLAIN.test(value) && !RESERVED.test(value) ? value : JSON.stringify(value);
 }

@@ -19,8 +19,8 @@ export interface AdminAnswer extends Readonly<Record<string, unknown>> {
 }
 
 interface Pending {
-  resolve(answer: AdminAnswer): void;
-  reject(error: EvenkeelError): void;
+  readonly resolve: (answer: AdminAnswer) => void;
+  readonly reject: (error: EvenkeelError) => void;
   readonly timer: Timer;
 }
 

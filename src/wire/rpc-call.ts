@@ -1,7 +1,7 @@
-import type { Clock } from '../../raft/index.ts';
+import type { Clock, Timer } from '../../raft/index.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import { ERRORS, EvenkeelError, type ErrorCode } from '../errors.ts';
-import type { CommonParams, RpcContext, RpcMethod, Subscriber } from './rpc-types.ts';
+import type { Answer, CommonParams, RpcContext, RpcMethod, Subscriber } from './rpc-types.ts';
 
 /** Calls under way on this node, all surfaces together; more are answered `overloaded`. */
 export const MAX_CALLS = 1_024;
@@ -72,19 +72,18 @@ export class Caller {
     subscriber: Subscriber | null,
   ): Promise<Record<string, unknown>> {
     const { clock } = this.#options;
-    let expire: (error: EvenkeelError) => void = () => {};
-    const expired = new Promise<never>((_resolve, reject) => {
-      expire = reject;
-    });
-    let timer: object | null = null;
-    const start = (common: CommonParams): RpcContext => {
-      const { deadlineMs } = common;
-      const message = `${method.name} took longer than its deadline of ${deadlineMs} ms`;
-      timer = clock.setTimeout(() => expire(new EvenkeelError('deadline_exceeded', message)), deadlineMs);
-      return this.#context(common, subscriber);
-    };
+    let timer: Timer | null = null;
     try {
-      const answer = await Promise.race([method.run(params, start), expired]);
+      const answer = await new Promise<Answer>((resolve, reject) => {
+        const start = (common: CommonParams): RpcContext => {
+          const { deadlineMs } = common;
+          const message = `${method.name} took longer than its deadline of ${deadlineMs} ms`;
+          const expire = (): void => reject(new EvenkeelError('deadline_exceeded', message));
+          timer = clock.setTimeout(expire, deadlineMs);
+          return this.#context(common, subscriber);
+        };
+        method.run(params, start).then(resolve, reject);
+      });
       const { plane } = this.#options;
       const { term, leaderId } = plane.leadership();
       return { revision: plane.state.revision, term, leaderId, ...answer };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { compareStrings, resourceKey } from '../../placement/index.ts';
+import { MAX_IMPORT_PARTS } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import { assignmentFields, brokerFields, resourceFields } from './rpc-rows.ts';
 import {
@@ -15,7 +16,6 @@ import { defineRead, defineWrite } from './rpc-types.ts';
 
 /** The largest part of an import, bytes of its rows as JSON. */
 export const MAX_IMPORT_PART_BYTES = 256 * 1024;
-export const MAX_IMPORT_PARTS = 10_000;
 
 const importId = z.string().regex(/^[1-9]\d{0,15}$/, 'must be the importId that import.begin gave');
 

@@ -1,30 +1,39 @@
 import { z } from 'zod';
 import type { Assignment, Broker, Policy, Resource } from '../../placement/index.ts';
+import {
+  idProblem,
+  MAX_CONCURRENT_MOVES,
+  MAX_LABELS_BYTES,
+  MAX_POLICY_NUMBER,
+  MAX_REPLICATION_FACTOR,
+  MAX_SHARD_CAP,
+  MAX_SHARDS_PER_RESOURCE,
+  MAX_WEIGHT,
+  parseShard,
+  quote,
+  resourceNameProblem,
+} from '../command/index.ts';
 
-/** Bytes of a resource's or broker's labels as JSON. */
-export const MAX_LABELS_BYTES = 4_096;
-/** The most shards of one resource. */
-export const MAX_SHARDS = 100_000;
-export const MAX_REPLICATION_FACTOR = 16;
-
-const SEGMENT = '[A-Za-z0-9][A-Za-z0-9._-]{0,127}';
-const SEGMENT_RULE = 'letters, digits, ".", "_" and "-", at most 128, the first a letter or digit';
-const NAME_RULE = `must be 1 to 3 segments joined by "/", each of ${SEGMENT_RULE}`;
-const ID = new RegExp(`^${SEGMENT}$`);
-const NAME = new RegExp(`^${SEGMENT}(/${SEGMENT}){0,2}$`);
-const SHARD = new RegExp(`^(?:(stream|cache):)?(${SEGMENT}(?:/${SEGMENT}){0,2}/(?:0|[1-9]\\d{0,8}))$`);
+/** A string that `problem` finds nothing wrong with. */
+function checked(problem: (text: string) => string | null): z.ZodString {
+  return z.string().check((context) => {
+    const message = problem(context.value);
+    if (message !== null) context.issues.push({ code: 'custom', message, input: context.value });
+  });
+}
 
 /** A broker's, zone's or node's id. */
-export const idSchema = z.string().regex(ID, `must be ${SEGMENT_RULE}`);
+export const idSchema = checked((id) => idProblem('id', id));
 export const kindSchema = z.enum(['stream', 'cache']);
-export const nameSchema = z.string().regex(NAME, NAME_RULE);
+export const nameSchema = checked(resourceNameProblem);
+
+const wholeShard = (shard: string): string => (shard.includes(':') ? shard : `stream:${shard}`);
 /** `stream:orders/3`; without a kind it is a stream's. Comes out whole. */
-export const shardSchema = z
-  .string()
-  .regex(SHARD, `must be <kind>:<name>/<number>, where the name ${NAME_RULE}`)
-  .transform((shard) => (shard.includes(':') ? shard : `stream:${shard}`));
+export const shardSchema = checked((shard) =>
+  parseShard(wholeShard(shard)) === null ? `${quote(shard)} is no shard: <kind>:<name>/<number>` : null,
+).transform(wholeShard);
 export const zonePolicySchema = z.enum(['broker', 'zone', 'majority']);
-export const shardCountSchema = z.int().min(1).max(MAX_SHARDS);
+export const shardCountSchema = z.int().min(1).max(MAX_SHARDS_PER_RESOURCE);
 export const replicationFactorSchema = z.int().min(1).max(MAX_REPLICATION_FACTOR);
 export const counterSchema = z.int().min(0);
 export const generationSchema = z.int().min(1);
@@ -37,7 +46,7 @@ export const labelPatchSchema = z
   .record(z.string().min(1), z.string().nullable())
   .refine(fitsLabels, LABELS_RULE);
 
-const timeMs = z.number().min(0);
+const timeMs = z.int().min(0);
 
 /** The rows of the cluster file, every field present. */
 export const moveRowSchema = z.strictObject({
@@ -69,8 +78,8 @@ export const brokerRowSchema = z.strictObject({
   zone: idSchema.nullable(),
   lifecycle: z.enum(['live', 'draining', 'down', 'left']),
   drain: z.boolean(),
-  maxShards: counterSchema.nullable(),
-  weight: z.int().min(1).max(1_000),
+  maxShards: z.int().min(0).max(MAX_SHARD_CAP).nullable(),
+  weight: z.int().min(1).max(MAX_WEIGHT),
   incarnation: counterSchema,
   registeredAtMs: timeMs,
   downSinceMs: timeMs.nullable(),
@@ -86,19 +95,20 @@ export const resourceRowSchema = z.strictObject({
   labels: labelsSchema,
 }) satisfies z.ZodType<Resource>;
 
-const durationMs = z.int().min(0).max(2_147_483_647);
+const durationMs = z.int().min(0).max(MAX_POLICY_NUMBER);
+const slots = z.int().min(1).max(MAX_CONCURRENT_MOVES);
 
 export const policySchema = z.strictObject({
-  maxConcurrentMoves: z.int().min(1).max(1_000),
-  maxMovesPerBroker: z.int().min(1).max(1_000).nullable(),
-  maxConcurrentHandovers: z.int().min(1).max(1_000),
+  maxConcurrentMoves: slots,
+  maxMovesPerBroker: slots.nullable(),
+  maxConcurrentHandovers: slots,
   paused: z.boolean(),
   zonePolicy: zonePolicySchema,
   restoreAfterMs: durationMs,
   moveTimeoutMs: durationMs,
   moveStallMs: durationMs,
   fenceTimeoutMs: durationMs,
-  fenceMaxLagRecords: counterSchema,
+  fenceMaxLagRecords: z.int().min(0).max(MAX_POLICY_NUMBER),
   settleMs: durationMs,
   passIntervalMs: durationMs.min(1),
 }) satisfies z.ZodType<Policy>;

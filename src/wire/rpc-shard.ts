@@ -86,16 +86,14 @@ const abandon = defineWrite({
   name: 'shard.abandon',
   summary: "Give a shard's log up, for good, when none of its in-sync copies will come back",
   params: { shard: shardSchema, expectedGeneration: generationSchema.optional() },
-  answer: {},
+  answer: { shard: shardSchema },
   http: { verb: 'POST', path: '/shard-assignments/{shard}/abandon' },
   async handler(context, { shard, expectedGeneration }) {
+    const request = context.request;
     const expected = expectedGeneration ?? null;
-    const { revision } = await context.propose({
-      type: 'abandonShard',
-      shard,
-      expectedGeneration: expected,
-    });
-    return { revision };
+    return asAnswer(
+      await context.askLeader('shard.abandon', { shard, expectedGeneration: expected, request }),
+    );
   },
 });
 

@@ -30,7 +30,7 @@ export class RpcSockets {
   };
 
   close(): void {
-    for (const connection of [...this.#open]) connection.close(CLOSE_DRAINING, 'this node is stopping');
+    for (const connection of this.#open) connection.close(CLOSE_DRAINING, 'this node is stopping');
   }
 
   #serve(connection: Connection): void {

@@ -194,7 +194,9 @@ function changeFields(change: Change): object {
       return { kind: change.kind, resource: resourceFields(change.resource) };
     case 'removed':
       return { kind: change.kind, shard: change.shard };
-    default:
+    case 'brokerRemoved':
+    case 'resourceRemoved':
+    case 'policy':
       return change;
   }
 }
