@@ -59,9 +59,13 @@ export class Machine implements StateMachine {
       state.end();
       return null;
     }
-    const { timeMs, request, command } = decodeCommand(entry.data);
+    const { timeMs, request, inTerm, command } = decodeCommand(entry.data);
     state.begin(entry.index, timeMs);
-    const result = once(state, request, () => run(state, command));
+    // Before the session: what another leader decided has not run, and may be asked for again.
+    const result =
+      inTerm === null || inTerm === entry.term
+        ? once(state, request, () => run(state, command))
+        : ofAnotherTerm(state, inTerm);
     const changes = state.end();
     if (changes !== null) this.#sink.push(changes);
     return result;
@@ -75,6 +79,12 @@ function run(state: ClusterState, command: Command): CommandResult {
   const { revision } = state;
   if (outcome.ok) return { ok: true, revision, value: canonicalValue(outcome.value) };
   return { ok: false, revision, error: { code: outcome.code, message: outcome.message } };
+}
+
+/** A deposed leader's decision that reached the log by way of its successor. */
+function ofAnotherTerm(state: ClusterState, inTerm: number): CommandResult {
+  const message = `the command was decided by the leader of term ${inTerm}, which is over`;
+  return { ok: false, revision: state.revision, error: { code: 'no_leader', message } };
 }
 
 function dispatch(state: ClusterState, command: Command): Outcome {

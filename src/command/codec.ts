@@ -30,9 +30,10 @@ export function decodeCommand(data: Uint8Array): CommandEnvelope {
     r.end();
     return read;
   });
+  const inTerm = f.nullable('inTerm', (key) => f.integer(key));
   const command = readCommand(f.fields('command'));
   f.end();
-  return { version, timeMs, request, command };
+  return { version, timeMs, request, inTerm, command };
 }
 
 /** Bytes that an entry of this command may have. */

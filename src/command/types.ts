@@ -19,6 +19,8 @@ export interface CommandEnvelope {
   readonly timeMs: number;
   /** One effect a request: the answer of (session, n) is kept and given again. */
   readonly request: { readonly session: number; readonly n: number } | null;
+  /** The term it was decided in: applied only where its entry is of that term; `null`: any. */
+  readonly inTerm: number | null;
   readonly command: Command;
 }
 

@@ -139,9 +139,12 @@ describe('refusalOf', () => {
   });
 
   it('asks a condition for every newly named broker', () => {
-    expect(refused(step({ requires: [] }))).toMatchObject({ code: 'refused', detail: /b2 carries no/ });
+    expect(refused(step({ requires: [] }))).toMatchObject({
+      code: 'refused',
+      detail: expect.stringMatching(/b2 carries no/),
+    });
     const join = step({ step: 'join', next: decided({ replicas: ['b1', 'b2', 'b3'] }), requires: [] });
-    expect(refused(join)).toMatchObject({ detail: /b3 carries no condition/ });
+    expect(refused(join)).toMatchObject({ detail: expect.stringMatching(/b3 carries no condition/) });
   });
 
   it.each<[string, Partial<Broker>]>([
@@ -170,28 +173,35 @@ describe('refusalOf', () => {
   it('never lets a decision add to the in-sync set of a durable shard', () => {
     const current = row({ inSync: ['b1'] });
     const s = step({ next: decided({ inSync: ['b1', 'b2'] }) });
-    expect(refused(s, current)).toMatchObject({ code: 'refused', detail: /only the leader/ });
+    expect(refused(s, current)).toMatchObject({
+      code: 'refused',
+      detail: expect.stringMatching(/only the leader/),
+    });
     expect(refused(s, current, context({ durable: false }))).toBeNull();
   });
 
   it('never lets who serves change without an epoch', () => {
     expect(refused(step({ next: decided({ leader: 'b2' }) }))).toMatchObject({
-      detail: /without a new epoch/,
+      detail: expect.stringMatching(/without a new epoch/),
     });
     const fence = step({ next: decided({ state: 'draining', move: move({ step: 'fenced' }) }) });
-    expect(refused(fence, row({ move: move() }))).toMatchObject({ detail: /fence changes without/ });
+    expect(refused(fence, row({ move: move() }))).toMatchObject({
+      detail: expect.stringMatching(/fence changes without/),
+    });
     expect(refused({ ...fence, step: 'fence', opensEpoch: true }, row({ move: move() }))).toBeNull();
   });
 
   it('never promotes a copy that is out of sync', () => {
     const s = step({ opensEpoch: true, next: decided({ leader: 'b2', inSync: ['b1'] }) });
-    expect(refused(s)).toMatchObject({ code: 'refused', detail: /b2 is not in sync/ });
+    expect(refused(s)).toMatchObject({ code: 'refused', detail: expect.stringMatching(/b2 is not in sync/) });
   });
 
   it('does not replace a move in flight by another', () => {
     const other = step({ next: decided({ replicas: ['b1', 'b2', 'b3'], move: move({ to: 'b3' }) }) });
     const c = { ...other, requires: [{ broker: 'b3', incarnation: 1, allowDraining: false }] };
-    expect(refused(c, row({ move: move() }))).toMatchObject({ detail: /move to b2 is in flight/ });
+    expect(refused(c, row({ move: move() }))).toMatchObject({
+      detail: expect.stringMatching(/move to b2 is in flight/),
+    });
   });
 
   describe('a cut-over', () => {
@@ -205,17 +215,22 @@ describe('refusalOf', () => {
       expect(refused(cut, fenced, context({ stagedIncarnation: 1 }))).toBeNull();
     });
     it('is refused where the destination registered anew', () => {
-      expect(refused(cut, fenced, context({ stagedIncarnation: 0 }))).toMatchObject({ detail: /anew/ });
+      expect(refused(cut, fenced, context({ stagedIncarnation: 0 }))).toMatchObject({
+        detail: expect.stringMatching(/anew/),
+      });
     });
     it('is refused where the destination fell out of sync', () => {
       const out = { ...fenced, inSync: ['b1'] };
       expect(refused(cut, out, context({ stagedIncarnation: 1, durable: false }))).toMatchObject({
         code: 'stale',
-        detail: /not in sync/,
+        detail: expect.stringMatching(/not in sync/),
       });
     });
     it('is refused without a move', () => {
-      expect(refused(cut, row())).toMatchObject({ code: 'refused', detail: /no move/ });
+      expect(refused(cut, row())).toMatchObject({
+        code: 'refused',
+        detail: expect.stringMatching(/no move/),
+      });
     });
   });
 
@@ -228,7 +243,7 @@ describe('refusalOf', () => {
     expect(refused(join, row(), context({ brokers, copies: () => 1 }))).toBeNull();
     expect(refused(join, row(), context({ brokers, copies: () => 2 }))).toMatchObject({
       code: 'limit_exceeded',
-      detail: /b3 is at maxShards 2/,
+      detail: expect.stringMatching(/b3 is at maxShards 2/),
     });
   });
 
@@ -242,9 +257,13 @@ describe('refusalOf', () => {
     expect(refused(step(), row(), context({ slots }))).toBeNull();
 
     slots.add(move({ copied: true, from: null, to: 'b1' }));
-    expect(refused(copying, row(), context({ slots }))).toMatchObject({ detail: /maxConcurrentMoves/ });
+    expect(refused(copying, row(), context({ slots }))).toMatchObject({
+      detail: expect.stringMatching(/maxConcurrentMoves/),
+    });
     const policy = { ...DEFAULT_POLICY, maxConcurrentMoves: 5, maxMovesPerBroker: 1 };
-    expect(refused(copying, row(), context({ slots, policy }))).toMatchObject({ detail: /b1 already/ });
+    expect(refused(copying, row(), context({ slots, policy }))).toMatchObject({
+      detail: expect.stringMatching(/b1 already/),
+    });
     expect(slots.at('b1')).toBe(1);
   });
 

@@ -141,16 +141,23 @@ describe('a registration', () => {
       labels: {},
       storeId: null,
     };
-    expect(bad({ id: 'b 9' })).toMatchObject({ code: 'invalid_argument', message: /broker id "b 9"/ });
+    expect(bad({ id: 'b 9' })).toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringMatching(/broker id "b 9"/),
+    });
     expect(bad({ zone: '' })).toMatchObject({ code: 'invalid_argument' });
     expect(bad({ weight: 0 })).toMatchObject({
       code: 'limit_exceeded',
-      message: /weight 0 must be 1 to 1000/,
+      message: expect.stringMatching(/weight 0 must be 1 to 1000/),
     });
     expect(bad({ weight: 1_001 })).toMatchObject({ code: 'limit_exceeded' });
-    expect(bad({ labels: { a: 'x'.repeat(4_096) } })).toMatchObject({ message: /labels take \d+ bytes/ });
-    expect(bad({ addresses: { client: 'x'.repeat(257) } })).toMatchObject({ message: /address client/ });
-    expect(bad({ storeId: '' })).toMatchObject({ message: /storeId/ });
+    expect(bad({ labels: { a: 'x'.repeat(4_096) } })).toMatchObject({
+      message: expect.stringMatching(/labels take \d+ bytes/),
+    });
+    expect(bad({ addresses: { client: 'x'.repeat(257) } })).toMatchObject({
+      message: expect.stringMatching(/address client/),
+    });
+    expect(bad({ storeId: '' })).toMatchObject({ message: expect.stringMatching(/storeId/) });
     expect(h.state.brokers.has('b9')).toBe(false);
   });
 });
@@ -237,7 +244,7 @@ describe('draining and removing', () => {
   it('refuses to remove a broker that an assignment names, and names the shards', () => {
     expect(h.refused({ type: 'removeBroker', broker: 'b2' })).toMatchObject({
       code: 'refused',
-      message: /stream:s\/0/,
+      message: expect.stringMatching(/stream:s\/0/),
     });
     h.ok({ type: 'removeBroker', broker: 'b3' });
     expect(h.state.brokers.has('b3')).toBe(false);

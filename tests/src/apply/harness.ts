@@ -30,7 +30,7 @@ export class Harness {
   }
 
   do(command: Command, request: { session: number; n: number } | null = null): CommandResult {
-    const envelope = { version: COMMAND_VERSION, timeMs: this.timeMs, request, command };
+    const envelope = { version: COMMAND_VERSION, timeMs: this.timeMs, request, inTerm: null, command };
     return this.append('command', encodeCommand(envelope)) as CommandResult;
   }
 
