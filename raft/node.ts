@@ -1,11 +1,17 @@
-import type { Clock, Random } from './clock.ts';
-import type { ConfigurationChange } from './configuration.ts';
-import type { RaftLimits } from './limits.ts';
+import { Applier } from './applier.ts';
+import type { Clock, Random, Timer } from './clock.ts';
+import { ConfigurationRefusal, type ConfigurationChange } from './configuration.ts';
+import { RaftCore, type Work } from './core.ts';
+import { RaftError } from './errors.ts';
+import { LeaderRequests } from './leader-requests.ts';
+import { checkedLimits, type RaftLimits } from './limits.ts';
+import { PendingProposals, type Applied } from './pending-proposals.ts';
+import { ReadBarriers } from './read-barriers.ts';
 import type { StateMachine } from './state-machine.ts';
 import type { RaftState, RaftStatus } from './status.ts';
-import type { RaftStorage } from './storage.ts';
+import type { RaftStorage, StoredState } from './storage.ts';
 import type { Transport } from './transport.ts';
-import type { Configuration, MemberId } from './types.ts';
+import type { Configuration, MemberId, Message } from './types.ts';
 
 export interface RaftNodeOptions {
   readonly id: MemberId;
@@ -22,62 +28,422 @@ export interface RaftNodeOptions {
   readonly limits?: Partial<RaftLimits>;
 }
 
-/** A proposal's place in the log and what its apply answered. */
-export interface Applied {
+interface SnapshotWaiter {
   readonly index: number;
-  readonly term: number;
-  readonly result: unknown;
+  readonly resolve: (index: number) => void;
+  readonly reject: (error: RaftError) => void;
 }
 
 /**
- * One member of a Raft group. Deadlines are points on `clock.now()`. Requests reject with `RaftError`.
+ * One member of a Raft group: the loop that carries out the core's work. Inputs change the core at once; a turn
+ * of the loop, deferred until what has already arrived is taken in, carries out what they ask for, so that
+ * everything that comes together is sent, written and applied together. One write is under way at a time
+ * and the next gathers meanwhile. Deadlines are points on `clock.now()`; requests reject with `RaftError`.
  */
 export class RaftNode {
-  static start(_options: RaftNodeOptions): Promise<RaftNode> {
-    throw new Error('being written');
+  readonly #options: RaftNodeOptions;
+  readonly #limits: RaftLimits;
+  readonly #core: RaftCore;
+  readonly #applier: Applier;
+  readonly #proposals = new PendingProposals();
+  readonly #barriers = new ReadBarriers();
+  readonly #requests = new LeaderRequests();
+  readonly #stateListeners = new Set<(state: RaftState) => void>();
+  readonly #fatalListeners = new Set<(error: Error) => void>();
+  #snapshotWaiters: SnapshotWaiter[] = [];
+  #durableSnapshotIndex: number;
+  #lastState: RaftState;
+  #lastSeenMs: number;
+  #timer: { readonly handle: Timer; readonly atMs: number } | null = null;
+  #turnIsDue = false;
+  #writing: Promise<void> = Promise.resolve();
+  #fatal: Error | null = null;
+  #stopping: Promise<void> | null = null;
+  #transportStopped: Promise<void> | null = null;
+  #caughtUp = false;
+
+  /** Loads the storage, restores the snapshot, opens the transport and joins in. Rejects where any of these fails. */
+  static async start(options: RaftNodeOptions): Promise<RaftNode> {
+    const limits = checkedLimits(options.limits);
+    const stored = await options.storage.load();
+    const node = new RaftNode(options, limits, stored);
+    options.transport.bind({
+      onMessages: (messages) => node.#input(() => node.#step(messages)),
+      onPeerUp: (peer, bootId) => node.#input(() => node.#core.peerUp(peer, bootId)),
+      onPeerDown: (peer) => node.#input(() => node.#core.peerDown(peer)),
+    });
+    await options.transport.start();
+    node.#lastSeenMs = options.clock.now();
+    node.#becomeCaughtUp();
+    node.#schedule();
+    return node;
+  }
+
+  private constructor(options: RaftNodeOptions, limits: RaftLimits, stored: StoredState) {
+    this.#options = options;
+    this.#limits = limits;
+    const { id, configuration, random, stateMachine, clock } = options;
+    this.#core = new RaftCore({ id, configuration, random, limits, stored });
+    this.#applier = new Applier({
+      core: this.#core,
+      stateMachine,
+      limits,
+      onApplied: (entry, result) => {
+        this.#proposals.applied(entry, result);
+        this.#requests.applied(entry);
+      },
+    });
+    if (stored.snapshot !== null) this.#applier.restore(stored.snapshot);
+    this.#durableSnapshotIndex = this.#applier.appliedIndex;
+    this.#lastSeenMs = clock.now();
+    this.#lastState = this.#state();
   }
 
   /** Leader only. Resolves from the apply of exactly this entry. */
-  propose(_data: Uint8Array, _deadlineMs: number): Promise<Applied> {
-    throw new Error('being written');
+  propose(data: Uint8Array, deadlineMs: number): Promise<Applied> {
+    const refusal = this.#refusal(deadlineMs) ?? this.#proposalRefusal(data);
+    if (refusal !== null) return Promise.reject(refusal);
+    this.#schedule();
+    return this.#proposals.add(data, deadlineMs);
   }
 
-  /** Any member. Resolves once this member has applied everything committed when it was called; answers that index (ReadIndex, thesis 6.4). */
-  readBarrier(_deadlineMs: number): Promise<number> {
-    throw new Error('being written');
+  /**
+   * Any member. Resolves once this member has applied everything that was committed when it was called, and
+   * answers that index (ReadIndex; thesis, section 6.4).
+   */
+  readBarrier(deadlineMs: number): Promise<number> {
+    const refusal = this.#refusal(deadlineMs);
+    if (refusal !== null) return Promise.reject(refusal);
+    if (this.#barriers.size >= this.#limits.maxPendingReads) {
+      return Promise.reject(
+        new RaftError('overloaded', `${this.#barriers.size} reads wait already`, this.#core.leaderId),
+      );
+    }
+    this.#schedule();
+    return this.#barriers.add(deadlineMs);
   }
 
-  /** Leader only. Resolves once another member leads; on failure this one goes on leading. */
-  transferLeadership(_to: MemberId, _deadlineMs: number): Promise<void> {
-    throw new Error('being written');
+  /** Leader only. Resolves once another member leads; on failure this one goes on leading. Proposals wait meanwhile. */
+  transferLeadership(to: MemberId, deadlineMs: number): Promise<void> {
+    const refusal = this.#refusal(deadlineMs) ?? this.#leaderRefusal();
+    if (refusal !== null) return Promise.reject(refusal);
+    const why = this.#core.transfer(to);
+    if (why !== null) return Promise.reject(new RaftError('refused', why, this.#core.leaderId));
+    this.#schedule();
+    return this.#requests.addTransfer(to, deadlineMs);
   }
 
   /** Leader only. Resolves once the configuration asked for is committed and, if joint, left again. */
-  changeConfiguration(_changes: readonly ConfigurationChange[], _deadlineMs: number): Promise<Configuration> {
-    throw new Error('being written');
+  changeConfiguration(changes: readonly ConfigurationChange[], deadlineMs: number): Promise<Configuration> {
+    const refusal = this.#refusal(deadlineMs) ?? this.#leaderRefusal();
+    if (refusal !== null) return Promise.reject(refusal);
+    try {
+      const index = this.#core.proposeConfiguration(changes);
+      this.#schedule();
+      return this.#requests.addChange({ index, term: this.#core.term }, deadlineMs);
+    } catch (error) {
+      if (!(error instanceof ConfigurationRefusal)) throw error;
+      return Promise.reject(new RaftError('refused', error.message, this.#core.leaderId));
+    }
   }
 
   status(): RaftStatus {
-    throw new Error('being written');
+    const core = this.#core;
+    return {
+      id: this.#options.id,
+      ...this.#state(),
+      votedFor: core.votedFor,
+      commitIndex: core.log.commitIndex,
+      appliedIndex: this.#applier.appliedIndex,
+      lastIndex: core.log.lastIndex,
+      durableIndex: core.log.durableIndex,
+      snapshotIndex: core.log.snapshotIndex,
+      leaderCommit: core.leaderCommit,
+      caughtUp: this.#caughtUp,
+      configuration: core.log.configuration,
+      progress: core.progress(),
+      uncommittedBytes: core.uncommittedBytes,
+      pendingProposals: this.#proposals.size,
+      pendingReads: this.#barriers.size,
+      transferringTo: core.transferringTo,
+    };
   }
 
   /** Called at once with the present state, then on each change. Answers the unsubscriber. */
-  onState(_listener: (state: RaftState) => void): () => void {
-    throw new Error('being written');
+  onState(listener: (state: RaftState) => void): () => void {
+    this.#stateListeners.add(listener);
+    listener(this.#lastState);
+    return () => this.#stateListeners.delete(listener);
   }
 
   /** The storage failed, an invariant broke or the state machine threw: the node has stopped and answers nothing more. */
-  onFatal(_listener: (error: Error) => void): () => void {
-    throw new Error('being written');
+  onFatal(listener: (error: Error) => void): () => void {
+    this.#fatalListeners.add(listener);
+    if (this.#fatal !== null) listener(this.#fatal);
+    return () => this.#fatalListeners.delete(listener);
   }
 
   /** Takes a snapshot at the applied index and compacts behind it. Resolves with that index once it is on disk. */
   snapshotNow(): Promise<number> {
-    throw new Error('being written');
+    if (this.#hasStopped) return Promise.reject(new RaftError('stopped', 'the node has stopped'));
+    const index = this.#applier.appliedIndex;
+    if (index <= this.#durableSnapshotIndex) return Promise.resolve(this.#durableSnapshotIndex);
+    const written = new Promise<number>((resolve, reject) => {
+      this.#snapshotWaiters.push({ index, resolve, reject });
+    });
+    this.#input(() => {
+      if (index > this.#core.log.snapshotIndex) this.#applier.takeSnapshot();
+    });
+    return written;
   }
 
   /** Waits for the write under way, then closes transport and storage. Open requests reject. */
   stop(): Promise<void> {
-    throw new Error('being written');
+    this.#stopping ??= this.#close();
+    return this.#stopping;
+  }
+
+  get #hasStopped(): boolean {
+    return this.#stopping !== null || this.#fatal !== null;
+  }
+
+  async #close(): Promise<void> {
+    this.#silence();
+    await this.#stopTransport();
+    await this.#writing;
+    await this.#options.storage.close();
+  }
+
+  #stopTransport(): Promise<void> {
+    this.#transportStopped ??= this.#options.transport.stop();
+    return this.#transportStopped;
+  }
+
+  /** From here on nothing is answered but refusals. */
+  #silence(): void {
+    if (this.#timer !== null) this.#options.clock.clearTimeout(this.#timer.handle);
+    this.#timer = null;
+    this.#proposals.failAll();
+    this.#barriers.failAll();
+    this.#requests.failAll();
+    for (const waiter of this.#snapshotWaiters)
+      waiter.reject(new RaftError('stopped', 'the node has stopped'));
+    this.#snapshotWaiters = [];
+  }
+
+  #fail(error: unknown): void {
+    if (this.#hasStopped) return;
+    const fatal = error instanceof Error ? error : new Error(String(error));
+    this.#fatal = fatal;
+    this.#silence();
+    this.#stopTransport().catch(() => undefined);
+    for (const listener of this.#fatalListeners) listener(fatal);
+  }
+
+  #refusal(deadlineMs: number): RaftError | null {
+    if (this.#hasStopped) return new RaftError('stopped', 'the node has stopped');
+    if (deadlineMs > this.#options.clock.now()) return null;
+    return new RaftError(
+      'deadlineExceeded',
+      'the deadline had passed when the request was made',
+      this.#core.leaderId,
+    );
+  }
+
+  #leaderRefusal(): RaftError | null {
+    const { role, leaderId } = this.#core;
+    if (role === 'leader') return null;
+    return new RaftError(
+      'notLeader',
+      leaderId === null ? 'no leader is known' : `${leaderId} leads`,
+      leaderId,
+    );
+  }
+
+  #proposalRefusal(data: Uint8Array): RaftError | null {
+    const { maxEntryBytes, maxPendingProposals, maxUncommittedBytes } = this.#limits;
+    if (data.length > maxEntryBytes) {
+      return new RaftError(
+        'tooLarge',
+        `a proposal of ${data.length} bytes is over the limit of ${maxEntryBytes}`,
+      );
+    }
+    const notLeader = this.#leaderRefusal();
+    if (notLeader !== null) return notLeader;
+    const { leaderId, uncommittedBytes } = this.#core;
+    if (this.#proposals.size >= maxPendingProposals) {
+      return new RaftError('overloaded', `${maxPendingProposals} proposals wait already`, leaderId);
+    }
+    if (uncommittedBytes + this.#proposals.inboxBytes + data.length > maxUncommittedBytes) {
+      return new RaftError('overloaded', `${uncommittedBytes} bytes wait to be committed`, leaderId);
+    }
+    return null;
+  }
+
+  /** Runs one input against the core; a fault there stops the node. */
+  #input(change: () => void): void {
+    if (this.#hasStopped) return;
+    try {
+      this.#observeTime();
+      change();
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    this.#schedule();
+  }
+
+  #step(messages: readonly Message[]): void {
+    for (const message of messages) if (message.to === this.#options.id) this.#core.step(message);
+  }
+
+  #schedule(): void {
+    if (this.#turnIsDue || this.#hasStopped) return;
+    this.#turnIsDue = true;
+    this.#options.clock.defer(() => {
+      this.#turnIsDue = false;
+      if (this.#hasStopped) return;
+      try {
+        this.#turn();
+      } catch (error) {
+        this.#fail(error);
+      }
+    });
+  }
+
+  /**
+   * Time passes for the core only as this loop sees it pass. A leader that was not running for an election
+   * time-out steps down before it does anything else; for the others what waits in the sockets comes
+   * before the time that was missed, of which only one heartbeat's worth counts (hazard 4).
+   */
+  #observeTime(): void {
+    const now = this.#options.clock.now();
+    const elapsedMs = now - this.#lastSeenMs;
+    this.#lastSeenMs = now;
+    const { heartbeatMs, electionTimeoutMs } = this.#limits;
+    if (elapsedMs >= electionTimeoutMs) this.#core.stepDown();
+    if (elapsedMs <= 2 * heartbeatMs) {
+      this.#core.tick(elapsedMs);
+      return;
+    }
+    this.#options.clock.defer(() => this.#input(() => this.#core.tick(heartbeatMs)));
+  }
+
+  #turn(): void {
+    this.#observeTime();
+    this.#expire();
+    this.#feed();
+    this.#carryOut(this.#core.takeWork());
+    this.#applier.applySlice();
+    this.#barriers.applied(this.#applier.appliedIndex);
+    if (this.#applier.snapshotIsDue && this.#core.log.snapshotIndex === this.#durableSnapshotIndex) {
+      this.#applier.takeSnapshot();
+      this.#schedule();
+    }
+    if (this.#applier.isBehind) this.#schedule();
+    this.#tell();
+    this.#arm();
+  }
+
+  #expire(): void {
+    const now = this.#options.clock.now();
+    this.#proposals.expire(now);
+    this.#barriers.expire(now);
+    if (this.#requests.expire(now)) this.#core.abortTransfer();
+  }
+
+  /** Hands the core what its callers ask for. While the leadership is being handed over, proposals wait. */
+  #feed(): void {
+    const notLeader = this.#leaderRefusal();
+    if (notLeader !== null) this.#proposals.refuseInbox(notLeader);
+    else if (this.#core.transferringTo === null) {
+      this.#proposals.place(this.#core.term, (data) => this.#core.propose(data));
+    }
+    const key = this.#barriers.ask();
+    if (key !== null) this.#core.readIndex(key);
+  }
+
+  #carryOut(work: Work): void {
+    if (work.restore !== null) {
+      this.#applier.restore(work.restore);
+      this.#proposals.skippedTo(work.restore.meta.index);
+    }
+    if (work.messages.length > 0) this.#options.transport.send(work.messages);
+    if (work.write !== null) this.#write(work.write);
+    for (const answer of work.reads) this.#barriers.answered(answer);
+  }
+
+  #write({ id, batch }: NonNullable<Work['write']>): void {
+    this.#writing = this.#options.storage.write(batch).then(
+      () =>
+        this.#input(() => {
+          this.#core.written(id);
+          if (batch.snapshot !== null) this.#snapshotWritten(batch.snapshot.meta.index);
+        }),
+      (error: unknown) => this.#fail(error),
+    );
+  }
+
+  #snapshotWritten(index: number): void {
+    this.#durableSnapshotIndex = index;
+    const ready = this.#snapshotWaiters.filter((waiter) => waiter.index <= index);
+    this.#snapshotWaiters = this.#snapshotWaiters.filter((waiter) => waiter.index > index);
+    for (const waiter of ready) waiter.resolve(index);
+  }
+
+  /** Caught up: a leader has said how far it had committed, and that much is applied (hazard 5). */
+  #becomeCaughtUp(): void {
+    this.#barriers.add(Infinity).then(
+      () => {
+        this.#caughtUp = true;
+      },
+      () => undefined,
+    );
+  }
+
+  #state(): RaftState {
+    const { role, term, leaderId, termStartIndex } = this.#core;
+    const noopApplied = role === 'leader' && this.#applier.appliedIndex >= termStartIndex;
+    return { role, term, leaderId, noopApplied };
+  }
+
+  #tell(): void {
+    const { leaderId, role, transferringTo } = this.#core;
+    this.#requests.observe({ leaderId, leads: role === 'leader', transferringTo });
+    const before = this.#lastState;
+    const state = this.#state();
+    const same =
+      before.role === state.role &&
+      before.term === state.term &&
+      before.leaderId === state.leaderId &&
+      before.noopApplied === state.noopApplied;
+    if (same) return;
+    this.#lastState = state;
+    for (const listener of this.#stateListeners) listener(state);
+  }
+
+  /** Wakes the loop for the core's next time-out or the earliest deadline, and at least once a heartbeat. */
+  #arm(): void {
+    const { clock } = this.#options;
+    const now = clock.now();
+    const deadlineMs = Math.min(
+      this.#proposals.nextDeadlineMs,
+      this.#barriers.nextDeadlineMs,
+      this.#requests.nextDeadlineMs,
+    );
+    const atMs = Math.min(
+      now + Math.min(this.#limits.heartbeatMs, this.#core.nextTimeoutMs()),
+      Math.max(now, deadlineMs),
+    );
+    if (this.#timer !== null && this.#timer.atMs <= atMs) return;
+    if (this.#timer !== null) clock.clearTimeout(this.#timer.handle);
+    const handle = clock.setTimeout(
+      () => {
+        this.#timer = null;
+        this.#input(() => this.#barriers.retry());
+      },
+      Math.max(1, atMs - now),
+    );
+    this.#timer = { handle, atMs };
   }
 }

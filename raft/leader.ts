@@ -1,0 +1,57 @@
+import { isVoter } from './configuration.ts';
+import type { CoreState } from './core-state.ts';
+import { isQuorum } from './quorum.ts';
+import { sendHeartbeats } from './replication.ts';
+import { becomeFollower } from './roles.ts';
+import type { MemberId } from './types.ts';
+
+export function tickLeader(core: CoreState, elapsedMs: number): void {
+  const { limits } = core;
+  core.electionElapsedMs += elapsedMs;
+  core.heartbeatElapsedMs += elapsedMs;
+  if (core.electionElapsedMs >= limits.electionTimeoutMs && !checkQuorum(core)) return;
+  tickTransfer(core, elapsedMs);
+  for (const progress of core.progress.values()) {
+    if (progress.state !== 'snapshot') continue;
+    progress.snapshotElapsedMs += elapsedMs;
+    if (progress.snapshotElapsedMs >= limits.snapshotRetryMs) progress.becomeProbe();
+  }
+  if (core.heartbeatElapsedMs >= limits.heartbeatMs) sendHeartbeats(core);
+}
+
+/** A leader that has not heard a quorum for an election time-out steps down (thesis, section 6.2). */
+function checkQuorum(core: CoreState): boolean {
+  core.electionElapsedMs = 0;
+  if (!isQuorum(core.log.configuration, (id) => id === core.id || core.progress.get(id)?.active === true)) {
+    becomeFollower(core, core.term, null);
+    return false;
+  }
+  for (const progress of core.progress.values()) progress.active = false;
+  return true;
+}
+
+/** Begins to hand the leadership over (thesis, section 3.10). Answers why not, or `null`. */
+export function startTransfer(core: CoreState, to: MemberId): string | null {
+  if (to === core.id) return `${to} leads already`;
+  if (!isVoter(core.log.configuration, to)) return `${to} is not a voter`;
+  if (core.transfer !== null) return `a transfer to ${core.transfer.to} is under way`;
+  if (core.downPeers.has(to)) return `${to} is not connected`;
+  core.transfer = { to, elapsedMs: 0, asked: false };
+  return null;
+}
+
+/** Once the target holds the whole log it is told to stand. */
+export function advanceTransfer(core: CoreState): void {
+  const { transfer } = core;
+  if (transfer === null || transfer.asked) return;
+  if (core.progress.get(transfer.to)?.match !== core.log.lastIndex) return;
+  transfer.asked = true;
+  core.send(transfer.to, { type: 'timeoutNow' });
+}
+
+/** A transfer that takes an election time-out has failed: writes resume (hazard 28). */
+function tickTransfer(core: CoreState, elapsedMs: number): void {
+  if (core.transfer === null) return;
+  core.transfer.elapsedMs += elapsedMs;
+  if (core.transfer.elapsedMs >= core.limits.electionTimeoutMs) core.transfer = null;
+}

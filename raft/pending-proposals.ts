@@ -1,0 +1,124 @@
+import { RaftError } from './errors.ts';
+import type { Entry } from './types.ts';
+
+/** A proposal's place in the log and what its apply answered. */
+export interface Applied {
+  readonly index: number;
+  readonly term: number;
+  readonly result: unknown;
+}
+
+interface Proposal {
+  readonly data: Uint8Array;
+  readonly deadlineMs: number;
+  readonly resolve: (applied: Applied) => void;
+  readonly reject: (error: RaftError) => void;
+  term: number;
+}
+
+/** Proposals of this member from the call to the apply of exactly their (index, term). */
+export class PendingProposals {
+  /** Not in the log yet. */
+  #inbox: Proposal[] = [];
+  readonly #placed = new Map<number, Proposal>();
+  inboxBytes = 0;
+  /** The earliest of all, or earlier. */
+  nextDeadlineMs = Infinity;
+
+  get size(): number {
+    return this.#inbox.length + this.#placed.size;
+  }
+
+  add(data: Uint8Array, deadlineMs: number): Promise<Applied> {
+    return new Promise((resolve, reject) => {
+      this.#inbox.push({ data, deadlineMs, resolve, reject, term: 0 });
+      this.inboxBytes += data.length;
+      this.nextDeadlineMs = Math.min(this.nextDeadlineMs, deadlineMs);
+    });
+  }
+
+  /** Hands all that wait to `append`, which answers the index of the first. */
+  place(term: number, append: (data: Uint8Array[]) => number): void {
+    if (this.#inbox.length === 0) return;
+    const batch = this.#inbox;
+    this.#inbox = [];
+    this.inboxBytes = 0;
+    let index = append(batch.map((proposal) => proposal.data));
+    for (const proposal of batch) {
+      proposal.term = term;
+      this.#displace(index, 'another entry took its place in the log');
+      this.#placed.set(index, proposal);
+      index += 1;
+    }
+  }
+
+  applied(entry: Entry, result: unknown): void {
+    const proposal = this.#placed.get(entry.index);
+    if (proposal === undefined) return;
+    if (proposal.term !== entry.term) {
+      this.#displace(entry.index, `an entry of term ${entry.term} took its place in the log`);
+      return;
+    }
+    this.#placed.delete(entry.index);
+    proposal.resolve({ index: entry.index, term: entry.term, result });
+  }
+
+  /** A snapshot went past: what it holds of these is unknown. */
+  skippedTo(index: number): void {
+    for (const [at, proposal] of this.#placed) {
+      if (at > index) continue;
+      this.#placed.delete(at);
+      proposal.reject(
+        new RaftError('outcomeUnknown', `a snapshot of entry ${index} went past the proposal at ${at}`),
+      );
+    }
+  }
+
+  refuseInbox(error: RaftError): void {
+    const refused = this.#inbox;
+    this.#inbox = [];
+    this.inboxBytes = 0;
+    for (const proposal of refused) proposal.reject(error);
+  }
+
+  expire(nowMs: number): void {
+    if (nowMs < this.nextDeadlineMs) return;
+    this.nextDeadlineMs = Infinity;
+    const isDue = (proposal: Proposal): boolean => {
+      if (proposal.deadlineMs > nowMs) {
+        this.nextDeadlineMs = Math.min(this.nextDeadlineMs, proposal.deadlineMs);
+        return false;
+      }
+      proposal.reject(
+        new RaftError(
+          'deadlineExceeded',
+          'the deadline passed before the proposal was applied; its outcome is unknown',
+        ),
+      );
+      return true;
+    };
+    this.#inbox = this.#inbox.filter((proposal) => !isDue(proposal));
+    this.inboxBytes = this.#inbox.reduce((sum, proposal) => sum + proposal.data.length, 0);
+    for (const [index, proposal] of this.#placed) if (isDue(proposal)) this.#placed.delete(index);
+  }
+
+  failAll(): void {
+    this.refuseInbox(new RaftError('stopped', 'the node has stopped'));
+    for (const proposal of this.#placed.values()) {
+      proposal.reject(new RaftError('outcomeUnknown', 'the node stopped before the proposal was applied'));
+    }
+    this.#placed.clear();
+  }
+
+  #displace(index: number, why: string): void {
+    const proposal = this.#placed.get(index);
+    if (proposal === undefined) return;
+    this.#placed.delete(index);
+    proposal.reject(
+      new RaftError(
+        'notCommitted',
+        `the proposal at ${index} of term ${proposal.term} was not committed: ${why}`,
+      ),
+    );
+  }
+}

@@ -1,0 +1,139 @@
+import type { ProgressState, ProgressStatus } from './status.ts';
+
+/** Append messages sent and not yet answered, oldest first. */
+class Inflight {
+  #lastIndexes: number[] = [];
+  #bytes: number[] = [];
+  #head = 0;
+  totalBytes = 0;
+
+  get count(): number {
+    return this.#lastIndexes.length - this.#head;
+  }
+
+  add(lastIndex: number, bytes: number): void {
+    this.#lastIndexes.push(lastIndex);
+    this.#bytes.push(bytes);
+    this.totalBytes += bytes;
+  }
+
+  freeUpTo(index: number): void {
+    while (this.#head < this.#lastIndexes.length && (this.#lastIndexes[this.#head] ?? 0) <= index) {
+      this.totalBytes -= this.#bytes[this.#head] ?? 0;
+      this.#head += 1;
+    }
+    if (this.#head === this.#lastIndexes.length || this.#head > 1024) {
+      this.#lastIndexes = this.#lastIndexes.slice(this.#head);
+      this.#bytes = this.#bytes.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+
+  reset(): void {
+    this.#lastIndexes = [];
+    this.#bytes = [];
+    this.#head = 0;
+    this.totalBytes = 0;
+  }
+}
+
+/**
+ * What a leader knows of one peer. 0 ≤ match < next. `probe`: one append at a time until the logs are known
+ * to meet; `replicate`: a window of them; `snapshot`: none until the snapshot is answered.
+ */
+export class Progress {
+  state: ProgressState = 'probe';
+  match = 0;
+  next: number;
+  /** In `probe`: the one append is out. A heartbeat's answer allows another. */
+  probeSent = false;
+  pendingSnapshotIndex = 0;
+  snapshotElapsedMs = 0;
+  active = false;
+  lost = false;
+  /** The newest heartbeat round it answered. */
+  ackedRound = 0;
+  /** The commit last sent to it. */
+  sentCommit = 0;
+  readonly inflight = new Inflight();
+
+  constructor(next: number) {
+    this.next = next;
+  }
+
+  becomeProbe(): void {
+    // After a snapshot the follower is known to reach its index only once it says so: start where it may be.
+    this.next =
+      this.state === 'snapshot' ? Math.max(this.match + 1, this.pendingSnapshotIndex + 1) : this.match + 1;
+    this.#enter('probe');
+  }
+
+  becomeReplicate(): void {
+    this.next = this.match + 1;
+    this.#enter('replicate');
+  }
+
+  becomeSnapshot(index: number): void {
+    this.#enter('snapshot');
+    this.pendingSnapshotIndex = index;
+  }
+
+  /** It holds the log up to `index`. False where that was known. */
+  acknowledge(index: number): boolean {
+    this.inflight.freeUpTo(index);
+    this.next = Math.max(this.next, index + 1);
+    if (index <= this.match) return false;
+    this.match = index;
+    return true;
+  }
+
+  /**
+   * It refused an append whose previous entry was `rejected`, and may agree up to `agreeing` (hazard 17).
+   * False where the refusal is an old one and says nothing.
+   */
+  backOff(rejected: number, agreeing: number): boolean {
+    if (this.state === 'snapshot' || rejected <= this.match) return false;
+    if (this.state === 'replicate') {
+      this.becomeProbe();
+      return true;
+    }
+    if (this.next - 1 !== rejected) return false;
+    this.next = Math.max(this.match + 1, Math.min(rejected, agreeing + 1));
+    this.probeSent = false;
+    return true;
+  }
+
+  /** It has lost entries it had acknowledged: nothing before `agreeing` is certain either (hazard 18). */
+  startOver(agreeing: number): void {
+    this.match = 0;
+    this.lost = true;
+    this.#enter('probe');
+    this.next = agreeing + 1;
+  }
+
+  isPaused(maxMessages: number, maxBytes: number): boolean {
+    if (this.state === 'probe') return this.probeSent;
+    if (this.state === 'snapshot') return true;
+    return this.inflight.count >= maxMessages || this.inflight.totalBytes >= maxBytes;
+  }
+
+  status(): ProgressStatus {
+    return {
+      state: this.state,
+      match: this.match,
+      next: this.next,
+      inflightMessages: this.inflight.count,
+      inflightBytes: this.inflight.totalBytes,
+      active: this.active,
+      lost: this.lost,
+    };
+  }
+
+  #enter(state: ProgressState): void {
+    this.state = state;
+    this.probeSent = false;
+    this.pendingSnapshotIndex = 0;
+    this.snapshotElapsedMs = 0;
+    this.inflight.reset();
+  }
+}
