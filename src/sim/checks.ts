@@ -1,0 +1,244 @@
+import type { Entry, HardState, Message, StorageWrite, StoredState } from '../../raft/index.ts';
+import { hashString } from './random.ts';
+import { ShadowLog } from './shadow-log.ts';
+
+/** What one member was seen to have on disk and in its log. */
+interface Shadow {
+  /** Everything issued to storage, synced or not: the log as the member itself sees it. */
+  log: ShadowLog;
+  /** What its storage has said is durable. */
+  durableLog: ShadowLog;
+  durable: HardState;
+  appliedIndex: number;
+}
+
+const NEW_HARD_STATE: HardState = { term: 0, votedFor: null, commit: 0 };
+
+/**
+ * The safety properties of Raft, checked on what members write, send and apply, at the moment they do it
+ * (paper, figure 3, and the rules that a message may rest on nothing volatile). Throws at the first breach.
+ */
+export class RaftChecks {
+  readonly #shadows = new Map<string, Shadow>();
+  /** `index term` → what is there and what comes before it: one payload for ever, and by induction log matching. */
+  readonly #payloads = new Map<string, { hash: number; previousTerm: number | null }>();
+  readonly #leaders = new Map<number, string>();
+  /** `member term` → whom it voted for. */
+  readonly #votes = new Map<string, string>();
+  /** By index, from 1: what was committed there, and the term of the member that first applied it. */
+  readonly #committed: { readonly term: number; readonly hash: number; readonly byTerm: number }[] = [];
+  readonly #stateHashes = new Map<number, string>();
+  readonly #quorum: number;
+
+  constructor(members: readonly string[]) {
+    this.#quorum = Math.floor(members.length / 2) + 1;
+    for (const id of members) {
+      this.#shadows.set(id, {
+        log: new ShadowLog(),
+        durableLog: new ShadowLog(),
+        durable: NEW_HARD_STATE,
+        appliedIndex: 0,
+      });
+    }
+  }
+
+  /** Highest index that any member has applied. */
+  get committedIndex(): number {
+    return this.#committed.length;
+  }
+
+  /** How many terms had a leader. */
+  get leaderCount(): number {
+    return this.#leaders.size;
+  }
+
+  appliedIndex(id: string): number {
+    return this.#shadow(id).appliedIndex;
+  }
+
+  loaded(id: string, state: StoredState): void {
+    const shadow = this.#shadow(id);
+    const { durable } = shadow;
+    const { term, votedFor } = state.hardState;
+    assert(term >= durable.term, `${id} came back in term ${term}, it had made ${durable.term} durable`);
+    assert(
+      term > durable.term || votedFor === durable.votedFor || durable.votedFor === null,
+      `${id} came back having forgotten its vote for ${durable.votedFor} in term ${term}`,
+    );
+    const log = ShadowLog.of(state);
+    const { lastIndex } = shadow.durableLog;
+    assert(
+      log.lastIndex >= lastIndex || log.lastTerm > shadow.durableLog.lastTerm,
+      `${id} came back with a log up to ${log.lastIndex}, it had made ${lastIndex} durable`,
+    );
+    shadow.durable = state.hardState;
+    shadow.log = log;
+    shadow.durableLog = log.copy();
+    shadow.appliedIndex = 0;
+  }
+
+  /** A batch is handed to storage. */
+  issued(id: string, batch: StorageWrite): void {
+    const shadow = this.#shadow(id);
+    for (const entry of batch.entries) {
+      const previousTerm = this.#termBefore(shadow.log, batch, entry.index);
+      const hash = hashEntry(entry);
+      const key = `${entry.index} ${entry.term}`;
+      const known = this.#payloads.get(key);
+      if (known === undefined) {
+        this.#payloads.set(key, { hash, previousTerm });
+      } else {
+        assert(known.hash === hash, `${id} writes another payload at (${entry.index}, t${entry.term})`);
+        assert(
+          previousTerm === null || known.previousTerm === null || known.previousTerm === previousTerm,
+          `${id}: (${entry.index}, t${entry.term}) follows t${previousTerm} here and t${known.previousTerm} elsewhere`,
+        );
+      }
+    }
+    shadow.log.apply(batch);
+  }
+
+  /** Storage has told the member that the batch is synced. */
+  durable(id: string, batch: StorageWrite): void {
+    const shadow = this.#shadow(id);
+    shadow.durableLog.apply(batch);
+    if (batch.hardState !== null) {
+      const { term, votedFor } = batch.hardState;
+      assert(term >= shadow.durable.term, `${id} wrote term ${term} after ${shadow.durable.term}`);
+      if (votedFor !== null) this.#voted(id, term, votedFor);
+      shadow.durable = batch.hardState;
+    }
+  }
+
+  sending(id: string, messages: readonly Message[]): void {
+    const shadow = this.#shadow(id);
+    for (const message of messages) {
+      const { term } = message;
+      if (message.type === 'voteReply' && message.granted) {
+        const { durable } = shadow;
+        assert(
+          durable.term > term || (durable.term === term && durable.votedFor === message.to),
+          `${id} grants ${message.to} its vote in term ${term} and has not made it durable`,
+        );
+        this.#voted(id, term, message.to);
+      } else if (message.type === 'appendReply' && message.success) {
+        assert(
+          shadow.durableLog.lastIndex >= message.index && shadow.durable.term >= term,
+          `${id} acknowledges ${message.index} in term ${term} and has made ${shadow.durableLog.lastIndex} durable in term ${shadow.durable.term}`,
+        );
+      } else if (message.type === 'append' || message.type === 'heartbeat' || message.type === 'snapshot') {
+        this.#leads(id, term, shadow);
+      }
+    }
+  }
+
+  /** Entries reach the state machine. `stateHash` is the state after the last of them. */
+  applied(id: string, entries: readonly Entry[], stateHash: string): void {
+    const shadow = this.#shadow(id);
+    for (const entry of entries) {
+      assert(
+        entry.index === shadow.appliedIndex + 1,
+        `${id} applies ${entry.index} after ${shadow.appliedIndex}`,
+      );
+      shadow.appliedIndex = entry.index;
+      const hash = hashEntry(entry);
+      const known = this.#committed[entry.index - 1];
+      if (known === undefined) this.#commit(id, entry, hash, shadow.durable.term);
+      else {
+        assert(
+          known.term === entry.term && known.hash === hash,
+          `${id} applies (${entry.index}, t${entry.term}) where (${entry.index}, t${known.term}) was committed`,
+        );
+      }
+    }
+    this.#sameState(id, shadow.appliedIndex, stateHash);
+  }
+
+  /** A snapshot replaces the state. */
+  restored(id: string, index: number, stateHash: string): void {
+    const shadow = this.#shadow(id);
+    assert(
+      index >= shadow.appliedIndex,
+      `${id} goes back from ${shadow.appliedIndex} to a snapshot at ${index}`,
+    );
+    assert(
+      index <= this.#committed.length,
+      `${id} installs a snapshot at ${index}, past all that was committed`,
+    );
+    shadow.appliedIndex = index;
+    this.#sameState(id, index, stateHash);
+  }
+
+  #commit(id: string, entry: Entry, hash: number, byTerm: number): void {
+    assert(
+      entry.index === this.#committed.length + 1,
+      `${id} applies ${entry.index} before what comes before it`,
+    );
+    let holders = 0;
+    for (const { durableLog } of this.#shadows.values()) {
+      if (durableLog.holds(entry.index, entry.term)) holders++;
+    }
+    assert(
+      holders >= this.#quorum,
+      `${id} applies (${entry.index}, t${entry.term}), durable on ${holders} of the ${this.#quorum} it needs`,
+    );
+    const previous = this.#committed.at(-1)?.byTerm ?? 0;
+    this.#committed.push({ term: entry.term, hash, byTerm: Math.max(byTerm, previous) });
+  }
+
+  #sameState(id: string, index: number, stateHash: string): void {
+    const known = this.#stateHashes.get(index);
+    if (known === undefined) this.#stateHashes.set(index, stateHash);
+    else assert(known === stateHash, `${id} has state ${stateHash} at ${index}, another member had ${known}`);
+  }
+
+  #voted(id: string, term: number, candidate: string): void {
+    const key = `${id} ${term}`;
+    const before = this.#votes.get(key);
+    assert(
+      before === undefined || before === candidate,
+      `${id} votes for ${before} and ${candidate} in term ${term}`,
+    );
+    this.#votes.set(key, candidate);
+  }
+
+  #leads(id: string, term: number, shadow: Shadow): void {
+    const known = this.#leaders.get(term);
+    if (known !== undefined) {
+      assert(known === id, `${known} and ${id} both lead term ${term}`);
+      return;
+    }
+    this.#leaders.set(term, id);
+    // Leader completeness: everything committed in an earlier term is in its log. By log matching the last is enough.
+    let last = this.#committed.length;
+    while (last > 0 && (this.#committed[last - 1]?.byTerm ?? 0) >= term) last--;
+    const committed = this.#committed[last - 1];
+    assert(
+      committed === undefined || shadow.log.holds(last, committed.term),
+      `${id} leads term ${term} without the committed (${last}, t${committed?.term})`,
+    );
+  }
+
+  #termBefore(log: ShadowLog, batch: StorageWrite, index: number): number | null {
+    const first = batch.entries[0]?.index ?? index;
+    if (index > first) return batch.entries[index - first - 1]?.term ?? null;
+    if (batch.snapshot !== null && batch.snapshot.meta.index === index - 1) return batch.snapshot.meta.term;
+    return log.termAt(index - 1);
+  }
+
+  #shadow(id: string): Shadow {
+    const shadow = this.#shadows.get(id);
+    if (shadow === undefined) throw new Error(`no member ${id}`);
+    return shadow;
+  }
+}
+
+function assert(holds: boolean, message: string): void {
+  if (!holds) throw new Error(`unsafe: ${message}`);
+}
+
+function hashEntry(entry: Entry): number {
+  let hash = hashString(entry.kind, entry.data.length);
+  for (const byte of entry.data) hash = Math.imul(hash ^ byte, 0x01000193);
+  return hash | 0;
+}

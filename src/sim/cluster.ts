@@ -1,0 +1,254 @@
+import type { Net } from '../net.ts';
+import type { Disk } from '../disk.ts';
+import type { Message } from '../../raft/index.ts';
+import { RaftChecks } from './checks.ts';
+import { HEALTHY_DISK, SimDisk } from './disk.ts';
+import { HEALTHY_LINK, SimNetwork } from './net.ts';
+import type { SimPlan, SimSettings, Target } from './plan.ts';
+import { ANY_FOLLOWER, ANY_LEADER } from './plan.ts';
+import type { SimRandom } from './random.ts';
+import type { CrashPoint, Tap } from './taps.ts';
+import { SimProcess, type SimWorld } from './world.ts';
+
+/** Paths of the peers' sockets whose frames may be lost, doubled and overtaken: heartbeats, votes and appends. */
+const LOSSY_PATHS = ['/peer', '/peer/log'];
+/** How long a supervisor waits before it starts a process that ended by itself again. */
+const SUPERVISOR_MS = 500;
+
+/** What a member is started with. */
+export interface BootContext {
+  readonly id: string;
+  readonly members: readonly string[];
+  readonly settings: SimSettings;
+  readonly process: SimProcess;
+  readonly net: Net;
+  readonly disk: Disk;
+  readonly tap: Tap;
+  /** The member stopped itself. */
+  onFatal(error: Error): void;
+}
+
+/** One running member, as clients and the world meet it. Every refusal is an EvenkeelError. */
+export interface Member {
+  readonly leads: boolean;
+  readonly term: number;
+  readonly appliedIndex: number;
+  readonly stateHash: string;
+  openSession(deadlineMs: number): Promise<number>;
+  write(request: WriteRequest, deadlineMs: number): Promise<void>;
+  read(key: string, deadlineMs: number): Promise<RegisterValue>;
+  transferLeadership(to: string): Promise<void>;
+  snapshotNow(): Promise<void>;
+  /** Throws where a bound on what it holds in memory is broken. */
+  checkBounds(): void;
+}
+
+export interface WriteRequest {
+  readonly session: number;
+  readonly n: number;
+  readonly key: string;
+  readonly value: string;
+  /** Refused with `conflict` unless the register is still as it was at this revision. `null`: whatever it is. */
+  readonly expectedRevision: number | null;
+}
+
+export interface RegisterValue {
+  readonly value: string | null;
+  readonly revision: number;
+}
+
+export type BootMember = (context: BootContext) => Promise<Member>;
+
+interface Host {
+  readonly id: string;
+  readonly disk: SimDisk;
+  lives: number;
+  process: SimProcess | null;
+  member: Member | null;
+  /** Dies when the point has been passed `skip` more times. */
+  armed: { point: CrashPoint; skip: number; powerCut: boolean; downMs: number } | null;
+  /** Its disk was made to fail: stopping itself is right. */
+  diskMayFail: boolean;
+  /** Set while it must stay down. */
+  banned: boolean;
+}
+
+/** The machines of one run and what happens to them. */
+export class SimCluster {
+  readonly world: SimWorld;
+  readonly plan: SimPlan;
+  readonly network: SimNetwork;
+  readonly checks: RaftChecks;
+  /** Messages between members, by sender, since the start. */
+  readonly sent = new Map<string, number>();
+  readonly #hosts = new Map<string, Host>();
+  readonly #boot: BootMember;
+  readonly #random: SimRandom;
+
+  constructor(world: SimWorld, plan: SimPlan, boot: BootMember) {
+    this.world = world;
+    this.plan = plan;
+    this.#boot = boot;
+    this.#random = world.random('cluster');
+    this.network = new SimNetwork(world, { lossyPaths: LOSSY_PATHS });
+    this.checks = new RaftChecks(plan.members);
+    for (const id of plan.members) {
+      const disk = new SimDisk(world, id);
+      const host = { id, disk, lives: 0, process: null, member: null, armed: null };
+      this.#hosts.set(id, { ...host, diskMayFail: false, banned: false });
+    }
+    this.healLinks();
+    this.healDisks();
+  }
+
+  startAll(): void {
+    for (const host of this.#hosts.values()) this.#start(host);
+  }
+
+  disk(id: string): SimDisk {
+    return this.#host(id).disk;
+  }
+
+  process(id: string): SimProcess | null {
+    return this.#host(id).process;
+  }
+
+  /** A running member; `null` while it is down or still starting. */
+  member(id: string): Member | null {
+    return this.#host(id).member;
+  }
+
+  get leader(): string | null {
+    let best: { id: string; term: number } | null = null;
+    for (const { id, member } of this.#hosts.values()) {
+      if (member?.leads === true && member.term > (best?.term ?? -1)) best = { id, term: member.term };
+    }
+    return best?.id ?? null;
+  }
+
+  /** Who a target is now; with no leader, anybody. */
+  resolve(target: Target): string {
+    const { members } = this.plan;
+    if (target !== ANY_LEADER && target !== ANY_FOLLOWER) return target;
+    const { leader } = this;
+    if (leader === null) return this.#random.pick(members);
+    return target === ANY_LEADER ? leader : this.#random.pick(members.filter((id) => id !== leader));
+  }
+
+  kill(id: string, options: { powerCut: boolean; downMs: number }): void {
+    const host = this.#host(id);
+    if (host.process?.alive !== true) return;
+    this.world.trace.text(`kill ${id}`);
+    if (options.powerCut) this.network.setPower(id, false);
+    host.process.kill();
+    host.disk.settle(options.powerCut);
+    host.process = null;
+    host.member = null;
+    host.armed = null;
+    this.world.schedule(options.downMs, `start ${id}`, () => this.start(id));
+  }
+
+  /** Starts a member that is down. */
+  start(id: string): void {
+    const host = this.#host(id);
+    if (host.process === null && !host.banned) this.#start(host);
+  }
+
+  /** Down for good. */
+  ban(id: string): void {
+    this.#host(id).banned = true;
+    this.kill(id, { powerCut: false, downMs: 0 });
+  }
+
+  arm(id: string, crash: { point: CrashPoint; skip: number; powerCut: boolean; downMs: number }): void {
+    this.#host(id).armed = { ...crash };
+  }
+
+  failDisk(id: string, full: boolean, forMs: number): void {
+    const host = this.#host(id);
+    host.diskMayFail = true;
+    if (!full) host.disk.failNextWrite();
+    else {
+      host.disk.faults.full = true;
+      this.world.schedule(forMs, `room on ${id}`, () => (host.disk.faults.full = false));
+    }
+  }
+
+  healLinks(): void {
+    const { settings, members } = this.plan;
+    const { delayMinMs, delayMaxMs } = settings;
+    for (const from of members) {
+      for (const to of members) {
+        if (from === to) continue;
+        this.network.setCut(from, to, false);
+        Object.assign(this.network.link(from, to), { ...HEALTHY_LINK, delayMinMs, delayMaxMs });
+      }
+    }
+  }
+
+  healDisks(): void {
+    const { syncMaxMs } = this.plan.settings;
+    for (const { disk } of this.#hosts.values()) Object.assign(disk.faults, { ...HEALTHY_DISK, syncMaxMs });
+  }
+
+  #start(host: Host): void {
+    const { id } = host;
+    const { settings, members } = this.plan;
+    this.network.setPower(id, true);
+    const process = new SimProcess(this.world, id, {
+      life: ++host.lives,
+      driftPart: settings.driftPart[id] ?? 0,
+      wallOffsetMs: settings.wallOffsetMs[id] ?? 0,
+    });
+    host.process = process;
+    const context: BootContext = {
+      id,
+      members,
+      settings,
+      process,
+      net: this.network.netOf(process),
+      disk: host.disk.diskOf(process),
+      tap: this.#tap(host, process),
+      onFatal: (error) => this.#ended(host, process, error),
+    };
+    const started = (member: Member): void => {
+      if (process.alive) host.member = member;
+    };
+    this.#boot(context).then(started, (error: unknown) =>
+      this.#ended(host, process, error instanceof Error ? error : new Error(String(error))),
+    );
+  }
+
+  /** A member ended by itself: right if its disk failed, a fault of ours if not. */
+  #ended(host: Host, process: SimProcess, error: Error): void {
+    if (!process.alive) return;
+    if (!host.diskMayFail) {
+      this.world.fail(new Error(`${host.id} stopped itself: ${error.message}`, { cause: error }));
+      return;
+    }
+    host.diskMayFail = host.disk.faults.full;
+    this.kill(host.id, { powerCut: false, downMs: SUPERVISOR_MS });
+  }
+
+  #tap(host: Host, process: SimProcess): Tap {
+    return {
+      id: host.id,
+      process,
+      checks: this.checks,
+      reached: (point: CrashPoint) => {
+        const { armed } = host;
+        if (armed?.point !== point || host.process !== process) return;
+        if (armed.skip-- <= 0) this.kill(host.id, armed);
+      },
+      sent: (messages: readonly Message[]) => {
+        this.sent.set(host.id, (this.sent.get(host.id) ?? 0) + messages.length);
+      },
+    };
+  }
+
+  #host(id: string): Host {
+    const host = this.#hosts.get(id);
+    if (host === undefined) throw new Error(`no host ${id}`);
+    return host;
+  }
+}

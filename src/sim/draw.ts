@@ -1,0 +1,228 @@
+import type { Target, SimAction, SimOperation, SimPlan, SimSettings } from './plan.ts';
+import { ANY_FOLLOWER, ANY_LEADER } from './plan.ts';
+import { SimRandom } from './random.ts';
+import type { CrashPoint } from './taps.ts';
+
+/** The group forms and clients begin before the first fault. */
+const CALM_MS = 3_000;
+const FAULTS_END_MS = 48_000;
+const OPERATIONS = 500;
+const CLIENTS = 6;
+const KEYS = 5;
+const LEAST_FAULTS = 4;
+const CRASH_POINTS: readonly CrashPoint[] = [
+  'beforeWrite',
+  'duringWrite',
+  'afterWrite',
+  'beforeSend',
+  'afterApply',
+];
+
+type Maker = (context: Context) => SimAction;
+
+interface Context {
+  readonly random: SimRandom;
+  readonly members: readonly string[];
+  readonly atMs: number;
+  readonly electionTimeoutMs: number;
+}
+
+/** A seed's plan: which faults are on, then how often each, then when and what. */
+export function drawPlan(seed: number): SimPlan {
+  const random = new SimRandom(seed, 'plan');
+  const count = random.pick([3, 3, 3, 4, 5, 5]);
+  const members = Array.from({ length: count }, (_, i) => `n${i + 1}`);
+  const settings = drawSettings(random, members);
+  const kinds = random.shuffle(Object.keys(MAKERS));
+  const faults = kinds.slice(0, LEAST_FAULTS + random.below(kinds.length - LEAST_FAULTS + 1)).sort();
+  const actions = faults.flatMap((kind) => drawActions(random, kind, members, settings));
+  const quorum = Math.floor(count / 2) + 1;
+  const core = random.shuffle(members).slice(0, quorum + random.below(count - quorum + 1));
+  return {
+    seed,
+    members,
+    settings,
+    faults,
+    actions: actions.sort((a, b) => a.atMs - b.atMs),
+    operations: drawOperations(random, members),
+    faultsEndMs: FAULTS_END_MS,
+    core: core.sort(),
+    outsiders: random.pick(['healed', 'killed', 'cut']),
+  };
+}
+
+function drawSettings(random: SimRandom, members: readonly string[]): SimSettings {
+  const electionTimeoutMs = random.pick([300, 500, 1_000, 1_000]);
+  const snapshotEveryEntries = random.pick([20, 60, 200, 50_000]);
+  const drift = random.pick([0, 0.001, 0.01]);
+  return {
+    electionTimeoutMs,
+    heartbeatMs: electionTimeoutMs / 10,
+    snapshotEveryEntries,
+    trailingEntries: random.below(Math.min(snapshotEveryEntries, 50)),
+    delayMinMs: 0.1,
+    delayMaxMs: random.pick([0.5, 2, 10]),
+    syncMaxMs: random.pick([0.3, 2, 10]),
+    driftPart: perMember(members, () => random.between(-drift, drift)),
+    wallOffsetMs: perMember(members, () => Math.round(random.between(-4 * 3_600_000, 4 * 3_600_000))),
+  };
+}
+
+function drawActions(
+  random: SimRandom,
+  kind: string,
+  members: readonly string[],
+  settings: SimSettings,
+): SimAction[] {
+  const make = MAKERS[kind] as Maker;
+  // Two to twenty-five of a kind a run.
+  const everyMs = Math.exp(random.between(Math.log(1_800), Math.log(20_000)));
+  const actions: SimAction[] = [];
+  let atMs = CALM_MS;
+  for (;;) {
+    atMs += -Math.log(1 - random.unit()) * everyMs;
+    if (atMs >= FAULTS_END_MS) return actions;
+    const { electionTimeoutMs } = settings;
+    actions.push(make({ random, members, atMs: Math.round(atMs), electionTimeoutMs }));
+  }
+}
+
+function drawOperations(random: SimRandom, members: readonly string[]): SimOperation[] {
+  const readPart = random.pick([0.3, 0.5, 0.7]);
+  const casPart = random.pick([0, 0.2]);
+  const perClientMs = FAULTS_END_MS / (OPERATIONS / CLIENTS);
+  return Array.from({ length: OPERATIONS }, (_, i) => {
+    const draw = random.unit();
+    return {
+      client: `c${(i % CLIENTS) + 1}`,
+      type: draw < readPart ? 'read' : draw < readPart + casPart ? 'cas' : 'write',
+      key: `k${random.below(KEYS) + 1}`,
+      value: `v${i + 1}`,
+      thinkMs: Math.round(random.between(0, perClientMs * 1.4)),
+      first: random.pick(members),
+    } satisfies SimOperation;
+  });
+}
+
+/** Somebody, a leader in half of the cases: that is where it hurts. */
+function target({ random, members }: Context): Target {
+  const draw = random.unit();
+  if (draw < 0.5) return ANY_LEADER;
+  return draw < 0.7 ? ANY_FOLLOWER : random.pick(members);
+}
+
+/** From a moment to several elections. */
+function aWhile({ random, electionTimeoutMs }: Context): number {
+  return Math.round(electionTimeoutMs * Math.exp(random.between(Math.log(0.2), Math.log(8))));
+}
+
+function pairsBetween(a: readonly string[], b: readonly string[]): [string, string][] {
+  return a.flatMap((x) =>
+    b.flatMap((y): [string, string][] => [
+      [x, y],
+      [y, x],
+    ]),
+  );
+}
+
+const MAKERS: Readonly<Record<string, Maker>> = {
+  partition: (c) => {
+    const order = c.random.shuffle(c.members);
+    const at = 1 + c.random.below(order.length - 1);
+    return {
+      type: 'cut',
+      atMs: c.atMs,
+      pairs: pairsBetween(order.slice(0, at), order.slice(at)),
+      forMs: aWhile(c),
+    };
+  },
+  bridge: (c) => {
+    // Two sides see only the one in the middle.
+    const [, ...rest] = c.random.shuffle(c.members);
+    const half = Math.ceil(rest.length / 2);
+    return {
+      type: 'cut',
+      atMs: c.atMs,
+      pairs: pairsBetween(rest.slice(0, half), rest.slice(half)),
+      forMs: aWhile(c),
+    };
+  },
+  oneWay: (c) => {
+    const [from = '', to = ''] = c.random.shuffle(c.members);
+    return { type: 'cut', atMs: c.atMs, pairs: [[from, to]], forMs: aWhile(c) };
+  },
+  isolate: (c) => ({
+    type: 'isolate',
+    atMs: c.atMs,
+    target: target(c),
+    way: c.random.pick(['both', 'both', 'in', 'out']),
+    forMs: aWhile(c),
+  }),
+  slowLink: (c) => {
+    const [from = '', to = ''] = c.random.shuffle(c.members);
+    return {
+      type: 'slowLink',
+      atMs: c.atMs,
+      from,
+      to,
+      delayMaxMs: c.random.pick([20, 100, 800]),
+      bytesPerMs: c.random.pick([0, 1, 10]),
+      forMs: aWhile(c),
+    };
+  },
+  breakLinks: (c) => ({ type: 'breakLinks', atMs: c.atMs, target: target(c) }),
+  lossyLinks: (c) => ({
+    type: 'lossyLinks',
+    atMs: c.atMs,
+    lossPart: c.random.pick([0, 0.02, 0.2]),
+    duplicatePart: c.random.pick([0, 0.05, 0.3]),
+    reorderPart: c.random.pick([0, 0.1, 0.5]),
+    resetPart: c.random.pick([0, 0, 0.005]),
+    forMs: aWhile(c) * 2,
+  }),
+  kill: (c) => ({ type: 'kill', atMs: c.atMs, target: target(c), powerCut: false, downMs: aWhile(c) }),
+  powerCut: (c) => ({ type: 'kill', atMs: c.atMs, target: target(c), powerCut: true, downMs: aWhile(c) }),
+  blackout: (c) => ({ type: 'blackout', atMs: c.atMs, powerCut: c.random.chance(0.5), downMs: aWhile(c) }),
+  crashAt: (c) => ({
+    type: 'crashAt',
+    atMs: c.atMs,
+    target: target(c),
+    point: c.random.pick(CRASH_POINTS),
+    skip: c.random.below(12),
+    powerCut: c.random.chance(0.5),
+    downMs: aWhile(c),
+  }),
+  stall: (c) => ({
+    type: 'stall',
+    atMs: c.atMs,
+    target: target(c),
+    timersFirst: c.random.chance(0.5),
+    forMs: aWhile(c),
+  }),
+  slowDisk: (c) => ({
+    type: 'slowDisk',
+    atMs: c.atMs,
+    target: target(c),
+    syncMaxMs: c.random.pick([20, 100, 600]),
+    forMs: aWhile(c),
+  }),
+  failDisk: (c) => ({
+    type: 'failDisk',
+    atMs: c.atMs,
+    target: target(c),
+    full: c.random.chance(0.3),
+    downMs: aWhile(c),
+  }),
+  jumpWall: (c) => ({
+    type: 'jumpWall',
+    atMs: c.atMs,
+    target: target(c),
+    byMs: Math.round(c.random.between(-86_400_000, 86_400_000)),
+  }),
+  transfer: (c) => ({ type: 'transfer', atMs: c.atMs, to: c.random.pick(c.members) }),
+  snapshot: (c) => ({ type: 'snapshot', atMs: c.atMs, target: target(c) }),
+};
+
+function perMember(members: readonly string[], draw: () => number): Record<string, number> {
+  return Object.fromEntries(members.map((id) => [id, draw()]));
+}

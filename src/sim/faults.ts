@@ -1,0 +1,197 @@
+import type { SimCluster } from './cluster.ts';
+import type { ClusterAction, MemberAction } from './plan.ts';
+
+/** Carries a plan's actions out, and undoes them. */
+export class FaultInjector {
+  readonly #cluster: SimCluster;
+  /** `from>to` → how many cuts are on it now. */
+  readonly #cuts = new Map<string, number>();
+  #healed = false;
+
+  constructor(cluster: SimCluster) {
+    this.#cluster = cluster;
+    const { world, plan } = cluster;
+    for (const action of plan.actions) {
+      world.schedule(action.atMs, `fault ${action.type}`, () => {
+        if (this.#healed) return;
+        if (isMemberAction(action)) this.#hit(cluster.resolve(action.target), action);
+        else this.#begin(action);
+      });
+    }
+  }
+
+  /** The second phase: the core is whole, and nothing happens to it any more. */
+  heal(): void {
+    this.#healed = true;
+    const cluster = this.#cluster;
+    const { members, core, outsiders } = cluster.plan;
+    this.#cuts.clear();
+    cluster.healLinks();
+    cluster.healDisks();
+    for (const id of members) {
+      cluster.process(id)?.resume(true);
+      if (core.includes(id) || outsiders === 'healed') {
+        cluster.start(id);
+      } else if (outsiders === 'killed') {
+        cluster.ban(id);
+      } else {
+        for (const other of core) {
+          cluster.network.setCut(id, other, true);
+          cluster.network.setCut(other, id, true);
+        }
+      }
+    }
+  }
+
+  #begin(action: ClusterAction): void {
+    const { network, plan } = this.#cluster;
+    const cluster = this.#cluster;
+    switch (action.type) {
+      case 'cut':
+        this.#cut(action.pairs, action.forMs);
+        break;
+      case 'isolate': {
+        const id = cluster.resolve(action.target);
+        const others = plan.members.filter((other) => other !== id);
+        const pairs = others.flatMap((other): [string, string][] => {
+          if (action.way === 'in') return [[other, id]];
+          return action.way === 'out'
+            ? [[id, other]]
+            : [
+                [id, other],
+                [other, id],
+              ];
+        });
+        this.#cut(pairs, action.forMs);
+        break;
+      }
+      case 'slowLink': {
+        const { delayMaxMs, bytesPerMs } = action;
+        const link = network.link(action.from, action.to);
+        const before = { delayMaxMs: plan.settings.delayMaxMs, bytesPerMs: 0 };
+        this.#for(
+          action.forMs,
+          () => Object.assign(link, { delayMaxMs, bytesPerMs }),
+          () => Object.assign(link, before),
+        );
+        break;
+      }
+      case 'lossyLinks': {
+        const { lossPart, duplicatePart, reorderPart, resetPart } = action;
+        const links = plan.members.flatMap((a) =>
+          plan.members.filter((b) => b !== a).map((b) => network.link(a, b)),
+        );
+        const set = (rates: object): void => {
+          for (const link of links) Object.assign(link, rates);
+        };
+        this.#for(
+          action.forMs,
+          () => set({ lossPart, duplicatePart, reorderPart, resetPart }),
+          () => set({ lossPart: 0, duplicatePart: 0, reorderPart: 0, resetPart: 0 }),
+        );
+        break;
+      }
+      case 'breakLinks': {
+        const id = cluster.resolve(action.target);
+        for (const other of plan.members) network.breakConnections(id, other);
+        break;
+      }
+      case 'blackout':
+        for (const id of plan.members) cluster.kill(id, action);
+        break;
+      case 'transfer': {
+        const { leader } = cluster;
+        // Refusals and time-outs are right answers here.
+        if (leader !== null) this.#ask(leader, (member) => member.transferLeadership(action.to));
+        break;
+      }
+    }
+  }
+
+  /** What happens to one member. */
+  #hit(id: string, action: MemberAction): void {
+    const cluster = this.#cluster;
+    const process = cluster.process(id);
+    switch (action.type) {
+      case 'kill':
+        cluster.kill(id, action);
+        break;
+      case 'crashAt':
+        cluster.arm(id, action);
+        break;
+      case 'stall':
+        if (process === null) break;
+        this.#for(
+          action.forMs,
+          () => process.stall(),
+          () => process.resume(action.timersFirst),
+        );
+        break;
+      case 'slowDisk': {
+        const { faults } = cluster.disk(id);
+        const { syncMaxMs } = action;
+        this.#for(
+          action.forMs,
+          () => Object.assign(faults, { syncMaxMs }),
+          () => Object.assign(faults, { syncMaxMs: cluster.plan.settings.syncMaxMs }),
+        );
+        break;
+      }
+      case 'failDisk':
+        cluster.failDisk(id, action.full, action.downMs);
+        break;
+      case 'jumpWall':
+        process?.clock.jumpWall(action.byMs);
+        break;
+      case 'snapshot':
+        this.#ask(id, (member) => member.snapshotNow());
+        break;
+    }
+  }
+
+  #ask(id: string, request: (member: NonNullable<ReturnType<SimCluster['member']>>) => Promise<void>): void {
+    this.#cluster.process(id)?.deliver(() => {
+      const member = this.#cluster.member(id);
+      if (member !== null) request(member).catch(() => {});
+    });
+  }
+
+  #cut(pairs: readonly (readonly [string, string])[], forMs: number): void {
+    const { network } = this.#cluster;
+    const add = (by: number): void => {
+      for (const [from, to] of pairs) {
+        const key = `${from}>${to}`;
+        const count = (this.#cuts.get(key) ?? 0) + by;
+        this.#cuts.set(key, count);
+        network.setCut(from, to, count > 0);
+      }
+    };
+    this.#for(
+      forMs,
+      () => add(1),
+      () => add(-1),
+    );
+  }
+
+  /** Undone after a time, unless everything was healed before. */
+  #for(forMs: number, begin: () => void, end: () => void): void {
+    begin();
+    this.#cluster.world.schedule(forMs, 'fault ends', () => {
+      if (!this.#healed) end();
+    });
+  }
+}
+
+const MEMBER_ACTIONS: ReadonlySet<string> = new Set<MemberAction['type']>([
+  'kill',
+  'crashAt',
+  'stall',
+  'slowDisk',
+  'failDisk',
+  'jumpWall',
+  'snapshot',
+]);
+
+function isMemberAction(action: ClusterAction | MemberAction): action is MemberAction {
+  return MEMBER_ACTIONS.has(action.type);
+}

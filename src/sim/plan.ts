@@ -1,0 +1,99 @@
+import type { CrashPoint } from './taps.ts';
+
+/** Who is hit: a member by name, or whoever leads (or does not) at that moment. */
+export type Target = string;
+export const ANY_LEADER = 'leader';
+export const ANY_FOLLOWER = 'follower';
+
+/** What happens between machines, or to all of them. `forMs`: how long until it is undone. */
+export type ClusterAction = { readonly atMs: number } & (
+  | { readonly type: 'cut'; readonly pairs: readonly (readonly [string, string])[]; readonly forMs: number }
+  | {
+      readonly type: 'isolate';
+      readonly target: Target;
+      readonly way: 'both' | 'in' | 'out';
+      readonly forMs: number;
+    }
+  | {
+      readonly type: 'slowLink';
+      readonly from: string;
+      readonly to: string;
+      readonly delayMaxMs: number;
+      readonly bytesPerMs: number;
+      readonly forMs: number;
+    }
+  | { readonly type: 'breakLinks'; readonly target: Target }
+  | {
+      readonly type: 'lossyLinks';
+      readonly lossPart: number;
+      readonly duplicatePart: number;
+      readonly reorderPart: number;
+      readonly resetPart: number;
+      readonly forMs: number;
+    }
+  | { readonly type: 'blackout'; readonly powerCut: boolean; readonly downMs: number }
+  | { readonly type: 'transfer'; readonly to: string }
+);
+
+/** What happens to one member, or is asked of it. */
+export type MemberAction = { readonly atMs: number; readonly target: Target } & (
+  | { readonly type: 'kill'; readonly powerCut: boolean; readonly downMs: number }
+  | {
+      readonly type: 'crashAt';
+      readonly point: CrashPoint;
+      /** How often the point is passed first. */
+      readonly skip: number;
+      readonly powerCut: boolean;
+      readonly downMs: number;
+    }
+  | { readonly type: 'stall'; readonly timersFirst: boolean; readonly forMs: number }
+  | { readonly type: 'slowDisk'; readonly syncMaxMs: number; readonly forMs: number }
+  | { readonly type: 'failDisk'; readonly full: boolean; readonly downMs: number }
+  | { readonly type: 'jumpWall'; readonly byMs: number }
+  | { readonly type: 'snapshot' }
+);
+
+/** One thing that goes wrong, at a time. */
+export type SimAction = ClusterAction | MemberAction;
+
+/** One thing that a client does, after its last one ended and it has thought. */
+export interface SimOperation {
+  readonly client: string;
+  readonly type: 'read' | 'write' | 'cas';
+  readonly key: string;
+  /** Unique in the plan: what is written. */
+  readonly value: string;
+  readonly thinkMs: number;
+  /** Which member is asked first; retries go on to the others. */
+  readonly first: string;
+}
+
+export interface SimSettings {
+  readonly electionTimeoutMs: number;
+  readonly heartbeatMs: number;
+  readonly snapshotEveryEntries: number;
+  readonly trailingEntries: number;
+  /** The range that every link's delay is drawn from. */
+  readonly delayMinMs: number;
+  readonly delayMaxMs: number;
+  readonly syncMaxMs: number;
+  /** By member: how much faster its clock runs. */
+  readonly driftPart: Readonly<Record<string, number>>;
+  readonly wallOffsetMs: Readonly<Record<string, number>>;
+}
+
+/** Everything that a run is made of: with the code, it decides every step. */
+export interface SimPlan {
+  readonly seed: number;
+  readonly members: readonly string[];
+  readonly settings: SimSettings;
+  /** The kinds of fault that were drawn, for people. */
+  readonly faults: readonly string[];
+  readonly actions: readonly SimAction[];
+  readonly operations: readonly SimOperation[];
+  /** Anything may fail until then. */
+  readonly faultsEndMs: number;
+  /** From then on these are whole; the others are gone or cut off, and a quorum is enough. */
+  readonly core: readonly string[];
+  readonly outsiders: 'healed' | 'killed' | 'cut';
+}

@@ -1,0 +1,159 @@
+import { RaftError, RaftNode, type RaftErrorCode, type RaftLimits } from '../../raft/index.ts';
+import { EvenkeelError, type ErrorCode } from '../errors.ts';
+import { openDataDirectory } from '../log/index.ts';
+import { SILENT_LOGGER } from '../logger.ts';
+import { PeerTransport } from '../wire/index.ts';
+import type { BootContext, Member, RegisterValue, WriteRequest } from './cluster.ts';
+import {
+  encodeCommand,
+  RegisterMachine,
+  type RegisterCommand,
+  type RegisterResult,
+} from './register-machine.ts';
+import { tapStateMachine, tapStorage, tapTransport } from './taps.ts';
+
+const CLUSTER_ID = 'simulated';
+const PEER_PORT = 7501;
+const TRANSFER_MS = 2_000;
+
+const CODES: Readonly<Record<RaftErrorCode, ErrorCode>> = {
+  notLeader: 'no_leader',
+  // It certainly had no effect, so that a retry is right.
+  notCommitted: 'unavailable',
+  overloaded: 'overloaded',
+  tooLarge: 'limit_exceeded',
+  deadlineExceeded: 'deadline_exceeded',
+  outcomeUnknown: 'outcome_unknown',
+  refused: 'refused',
+  stopped: 'unavailable',
+};
+
+/** A member that is consensus alone: the real core, node loop, log storage and peer transport under a state machine of registers. */
+export async function bootRaftMember(context: BootContext): Promise<Member> {
+  const { id, members, settings, process, net, disk, tap } = context;
+  const { clock, random } = process;
+  const directory = await openDataDirectory({
+    disk,
+    random,
+    directory: 'data',
+    clusterId: CLUSTER_ID,
+    memberId: id,
+  });
+  const machine = new RegisterMachine();
+  const { electionTimeoutMs, heartbeatMs, snapshotEveryEntries, trailingEntries } = settings;
+  const limits: Partial<RaftLimits> = {
+    electionTimeoutMs,
+    heartbeatMs,
+    snapshotEveryEntries,
+    trailingEntries,
+    snapshotRetryMs: electionTimeoutMs * 2,
+    maxPendingProposals: 1_000,
+  };
+  const transport = new PeerTransport({
+    net,
+    clock,
+    random,
+    logger: SILENT_LOGGER,
+    self: {
+      clusterId: CLUSTER_ID,
+      memberId: id,
+      directoryId: directory.identity.directoryId,
+      bootId: `${id}-${directory.bootCount}`,
+      bootCount: directory.bootCount,
+    },
+    listen: `${id}:${PEER_PORT}`,
+    peers: new Map(members.map((member) => [member, `${member}:${PEER_PORT}`])),
+  });
+  const node = await RaftNode.start({
+    id,
+    configuration: { voters: members, outgoing: [], learners: [], learnersNext: [] },
+    storage: tapStorage(directory.storage, tap),
+    transport: tapTransport(transport, tap),
+    stateMachine: tapStateMachine(machine, () => machine.stateHash, tap),
+    clock,
+    random,
+    limits,
+  });
+  node.onFatal((error) => context.onFatal(error));
+  return new RaftMember(node, machine, context, 1_000);
+}
+
+class RaftMember implements Member {
+  readonly #node: RaftNode;
+  readonly #machine: RegisterMachine;
+  readonly #context: BootContext;
+  readonly #maxPending: number;
+
+  constructor(node: RaftNode, machine: RegisterMachine, context: BootContext, maxPending: number) {
+    this.#node = node;
+    this.#machine = machine;
+    this.#context = context;
+    this.#maxPending = maxPending;
+  }
+
+  get leads(): boolean {
+    return this.#node.status().role === 'leader';
+  }
+
+  get term(): number {
+    return this.#node.status().term;
+  }
+
+  get appliedIndex(): number {
+    return this.#machine.appliedIndex;
+  }
+
+  get stateHash(): string {
+    return this.#machine.stateHash;
+  }
+
+  async openSession(deadlineMs: number): Promise<number> {
+    const result = await this.#propose({ type: 'open' }, deadlineMs);
+    if (result.type !== 'opened') throw new Error(`opening a session answers ${result.type}`);
+    return result.session;
+  }
+
+  async write(request: WriteRequest, deadlineMs: number): Promise<void> {
+    await this.#propose({ type: 'write', ...request }, deadlineMs);
+  }
+
+  async read(key: string, deadlineMs: number): Promise<RegisterValue> {
+    await translated(this.#node.readBarrier(this.#deadline(deadlineMs)));
+    return this.#machine.read(key);
+  }
+
+  async transferLeadership(to: string): Promise<void> {
+    await translated(this.#node.transferLeadership(to, this.#deadline(TRANSFER_MS)));
+  }
+
+  async snapshotNow(): Promise<void> {
+    await translated(this.#node.snapshotNow());
+  }
+
+  checkBounds(): void {
+    const { id, pendingProposals, pendingReads } = this.#node.status();
+    if (pendingProposals > this.#maxPending)
+      throw new Error(`bound: ${id} holds ${pendingProposals} proposals`);
+    if (pendingReads > this.#maxPending) throw new Error(`bound: ${id} holds ${pendingReads} reads`);
+  }
+
+  async #propose(command: RegisterCommand, deadlineMs: number): Promise<RegisterResult> {
+    const applied = await translated(this.#node.propose(encodeCommand(command), this.#deadline(deadlineMs)));
+    const result = applied.result as RegisterResult;
+    if (result.type === 'refused') throw new EvenkeelError(result.code, result.message);
+    return result;
+  }
+
+  #deadline(ms: number): number {
+    return this.#context.process.clock.now() + ms;
+  }
+}
+
+async function translated<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise;
+  } catch (error) {
+    if (error instanceof RaftError) throw new EvenkeelError(CODES[error.code], error.message);
+    throw error;
+  }
+}

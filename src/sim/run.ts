@@ -1,0 +1,168 @@
+import { SimClient } from './client.ts';
+import { SimCluster, type BootMember, type Member } from './cluster.ts';
+import { FaultInjector } from './faults.ts';
+import { History, type SimOperationRecord } from './history.ts';
+import type { SimPlan } from './plan.ts';
+import { SimWorld } from './world.ts';
+
+/** Every run is at least this long. */
+const LEAST_MS = 60_000;
+/** After healing: elections that may pass before a write through every member of the core must succeed. */
+const PROGRESS_ELECTIONS = 12;
+const PROGRESS_BASE_MS = 3_000;
+/** What clients have left to do once all is whole again. */
+const REST_MS = 60_000;
+/** Members that hold the same log may differ for this long. */
+const CONVERGE_MS = 5_000;
+const BOUNDS_EVERY_MS = 100;
+/** Messages a member may send a virtual second, whatever happens. */
+const MAX_MESSAGES_PER_SECOND = 4_000;
+
+export interface SimOptions {
+  readonly boot: BootMember;
+  /** Says what is wrong with a history of registers; `null`: it is linearizable. */
+  readonly judge: (records: readonly SimOperationRecord[]) => string | null;
+}
+
+export interface SimResult {
+  /** `null`: nothing unsafe, and progress in the second phase. */
+  readonly failure: string | null;
+  readonly traceHash: string;
+  readonly virtualMs: number;
+  readonly steps: number;
+  readonly acknowledged: number;
+  readonly committed: number;
+  readonly leaders: number;
+  readonly messages: number;
+  /** Virtual time from healing to a write through every member of the core. */
+  readonly recoveryMs: number;
+}
+
+/** Runs one plan from beginning to end. The same plan and code give the same result, hash included. */
+export async function runPlan(plan: SimPlan, options: SimOptions): Promise<SimResult> {
+  const run = new Run(plan, options);
+  let failure: string | null = null;
+  try {
+    await run.play();
+  } catch (error) {
+    failure = describe(error);
+  }
+  return run.result(failure);
+}
+
+class Run {
+  readonly #plan: SimPlan;
+  readonly #options: SimOptions;
+  readonly #world: SimWorld;
+  readonly #cluster: SimCluster;
+  readonly #history = new History();
+  #recoveryMs = 0;
+
+  constructor(plan: SimPlan, options: SimOptions) {
+    this.#plan = plan;
+    this.#options = options;
+    this.#world = new SimWorld(plan.seed);
+    this.#cluster = new SimCluster(this.#world, plan, options.boot);
+  }
+
+  async play(): Promise<void> {
+    const { faultsEndMs } = this.#plan;
+    const world = this.#world;
+    const faults = new FaultInjector(this.#cluster);
+    this.#cluster.startAll();
+    this.#watchBounds();
+    const clients = this.#startClients();
+    await world.run({ untilMs: faultsEndMs });
+    faults.heal();
+    await this.#progress();
+    const idle = (): boolean => clients.every((client) => client.done);
+    await this.#within(REST_MS, 'every client is done', idle);
+    await world.run({ untilMs: Math.max(LEAST_MS, world.nowMs) });
+    await this.#converge();
+    const wrong = this.#options.judge(this.#history.records);
+    if (wrong !== null) throw new Error(`unsafe: ${wrong}`);
+  }
+
+  result(failure: string | null): SimResult {
+    const { checks, sent } = this.#cluster;
+    return {
+      failure,
+      traceHash: this.#world.trace.hex,
+      virtualMs: Math.round(this.#world.nowMs),
+      steps: this.#world.steps,
+      acknowledged: this.#history.acknowledged,
+      committed: checks.committedIndex,
+      leaders: checks.leaderCount,
+      messages: [...sent.values()].reduce((sum, count) => sum + count, 0),
+      recoveryMs: Math.round(this.#recoveryMs),
+    };
+  }
+
+  #startClients(): SimClient[] {
+    const { members, operations } = this.#plan;
+    const names = [...new Set(operations.map((operation) => operation.client))];
+    return names.map((name) => {
+      const client = new SimClient(name, this.#cluster, this.#history, members);
+      this.#guard(client.run(operations.filter((operation) => operation.client === name)));
+      return client;
+    });
+  }
+
+  /** A fault of the simulator's own parts ends the run. */
+  #guard(promise: Promise<void>): void {
+    promise.catch((error: unknown) => {
+      this.#world.fail(error instanceof Error ? error : new Error(String(error)));
+    });
+  }
+
+  /** A healed core must take a write, and read it back, through each of its members. */
+  async #progress(): Promise<void> {
+    const begunMs = this.#world.nowMs;
+    const { core, settings } = this.#plan;
+    const probes = core.map((id) => new SimClient(`probe ${id}`, this.#cluster, this.#history, [id]));
+    for (const probe of probes) this.#guard(probe.probe('probe', probe.name));
+    const done = (): boolean => probes.every((probe) => probe.done);
+    const boundMs = PROGRESS_BASE_MS + PROGRESS_ELECTIONS * settings.electionTimeoutMs;
+    await this.#within(boundMs, 'a write through every member of the healed core', done);
+    this.#recoveryMs = this.#world.nowMs - begunMs;
+  }
+
+  /** With nothing more to do, the core's members come to hold the same state. */
+  async #converge(): Promise<void> {
+    const core = (): (Member | null)[] => this.#plan.core.map((id) => this.#cluster.member(id));
+    await this.#within(CONVERGE_MS, 'equal applied index and state in the core', () => {
+      const [first, ...rest] = core();
+      return rest.every(
+        (member) => member?.appliedIndex === first?.appliedIndex && member?.stateHash === first?.stateHash,
+      );
+    });
+  }
+
+  async #within(ms: number, what: string, holds: () => boolean): Promise<void> {
+    const untilMs = this.#world.nowMs + ms;
+    await this.#world.run({ untilMs, until: holds });
+    if (!holds()) throw new Error(`no progress: ${what} not within ${ms} ms of virtual time`);
+  }
+
+  #watchBounds(): void {
+    const before = new Map<string, number>();
+    const look = (): void => {
+      for (const id of this.#plan.members) {
+        this.#cluster.member(id)?.checkBounds();
+        const sent = this.#cluster.sent.get(id) ?? 0;
+        const rate = ((sent - (before.get(id) ?? 0)) * 1_000) / BOUNDS_EVERY_MS;
+        before.set(id, sent);
+        if (rate > MAX_MESSAGES_PER_SECOND) throw new Error(`bound: ${id} sends ${rate} messages a second`);
+      }
+      this.#world.schedule(BOUNDS_EVERY_MS, 'bounds', look);
+    };
+    this.#world.schedule(BOUNDS_EVERY_MS, 'bounds', look);
+  }
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const cause = error.cause instanceof Error ? `\n${error.cause.stack ?? error.cause.message}` : '';
+  const ours = error.message.startsWith('unsafe') || error.message.startsWith('no progress');
+  return `${ours ? error.message : (error.stack ?? error.message)}${cause}`;
+}
