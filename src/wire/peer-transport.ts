@@ -51,7 +51,7 @@ export class PeerTransport implements Transport {
       clock,
       logger,
       self,
-      admit: (identity) => this.#admit(identity),
+      admit: (identity) => this.#admit(identity) ?? this.#admitBeside(identity),
       onHello: (identity) => this.#links.get(identity.memberId)?.heard(identity),
       onMessages: (messages) => this.#handler?.onMessages(messages),
       run: (from, frame) => this.#run(from, frame),
@@ -188,6 +188,16 @@ export class PeerTransport implements Transport {
       return new EvenkeelError('refused', `${memberId} is no member this node knows of`);
     }
     return null;
+  }
+
+  /** While a member is connected, another node that goes by its name must not take its place. */
+  #admitBeside(identity: PeerIdentity): EvenkeelError | null {
+    const link = this.#links.get(identity.memberId);
+    if (link?.isOpen !== true || link.identity?.directoryId === identity.directoryId) return null;
+    return new EvenkeelError(
+      'wrong_directory',
+      `${identity.memberId} is connected with another data directory: give each node its own --node-id`,
+    );
   }
 
   #run(from: MemberId, frame: RequestFrame): Promise<Uint8Array> {
