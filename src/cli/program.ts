@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { addBroker } from './broker.ts';
 import { addCluster } from './cluster.ts';
 import { addCompletion } from './completion.ts';
+import { addDev } from './dev/command.ts';
 import { addMove } from './move.ts';
 import { addPlacement } from './placement.ts';
 import { addMember, addRaft } from './raft.ts';
@@ -31,6 +32,7 @@ export function buildProgram(environment: CliEnvironment = processEnvironment())
   addPlacement(program, environment);
   addWatch(program, environment);
   addTransfer(program, environment);
+  addDev(program, environment);
   addCompletion(program, environment);
   return program;
 }

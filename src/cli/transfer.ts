@@ -27,13 +27,17 @@ export function addTransfer(program: Command, environment: CliEnvironment): void
       .option('--overwrite', 'of a used cluster too: what it held is gone'),
     environment,
     async ({ client, done }, { file, overwrite }: { file: string; overwrite?: boolean }) => {
-      const cluster = parseClusterFile(await environment.readText(file));
+      const cluster = await readClusterFile(environment, file);
       const answer = await importCluster(client, cluster, overwrite === true);
       const { brokers, resources, assignments } = cluster;
       const counts = `${brokers.length} brokers, ${resources.length} resources, ${assignments.length} assignments`;
       done(`imported ${counts}`, answer);
     },
   );
+}
+
+export async function readClusterFile(environment: CliEnvironment, path: string): Promise<ClusterFile> {
+  return parseClusterFile(await environment.readText(path));
 }
 
 export async function exportCluster(client: AdminClient): Promise<ClusterFile> {

@@ -16,6 +16,10 @@ interface V1Route {
   readonly types: ReadonlyMap<string, string>;
 }
 
+const schemaProperties = z.object({
+  properties: z.record(z.string(), z.object({ type: z.string().optional() })).default({}),
+});
+
 const ROUTES: readonly V1Route[] = RPC_METHODS.flatMap((method) =>
   method.http === null
     ? []
@@ -28,10 +32,6 @@ const ROUTES: readonly V1Route[] = RPC_METHODS.flatMap((method) =>
         },
       ],
 );
-
-const schemaProperties = z.object({
-  properties: z.record(z.string(), z.object({ type: z.string().optional() })).default({}),
-});
 
 function paramTypes(method: RpcMethod): ReadonlyMap<string, string> {
   const schema = z.toJSONSchema(method.params, { io: 'input', unrepresentable: 'any' });

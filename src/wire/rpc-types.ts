@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../../raft/index.ts';
-import type { Command } from '../command/index.ts';
+import { parseRequestId, type Command } from '../command/index.ts';
 import type { ControlPlane, Proposed } from '../control-plane.ts';
 import { EvenkeelError } from '../errors.ts';
 
@@ -78,12 +78,8 @@ export interface CommonParams {
 }
 
 const deadlineMs = z.int().min(1).max(MAX_DEADLINE_MS).default(DEFAULT_DEADLINE_MS);
-const REQUEST_ID = /^([1-9]\d{0,15}):([1-9]\d{0,15})$/;
 const READ_PARAMS = { deadlineMs, consistency: z.enum(['linearizable', 'local']).default('linearizable') };
-const WRITE_PARAMS = {
-  deadlineMs,
-  requestId: z.string().regex(REQUEST_ID, 'must be "<session>:<n>", two positive integers').optional(),
-};
+const WRITE_PARAMS = { deadlineMs, requestId: z.string().optional() };
 
 interface Definition<P extends z.ZodRawShape, A extends z.ZodRawShape> {
   readonly name: string;
@@ -135,11 +131,10 @@ function define<P extends z.ZodRawShape, A extends z.ZodRawShape>(
 
 function commonParams(checked: Readonly<Record<string, unknown>>): CommonParams {
   const { deadlineMs: given, consistency, requestId } = checked;
-  const match = typeof requestId === 'string' ? REQUEST_ID.exec(requestId) : null;
   return {
     deadlineMs: typeof given === 'number' ? given : DEFAULT_DEADLINE_MS,
     consistency: consistency === 'local' ? 'local' : 'linearizable',
-    request: match === null ? null : { session: Number(match[1]), n: Number(match[2]) },
+    request: typeof requestId === 'string' ? parseRequestId(requestId) : null,
   };
 }
 

@@ -1,0 +1,72 @@
+import { createServer } from 'node:net';
+import { EvenkeelError } from '../../errors.ts';
+
+const LOOPBACK = '127.0.0.1';
+/** Peer listeners lie this far above client listeners. */
+const PEER_OFFSET = 100;
+
+export interface NodePorts {
+  readonly client: number;
+  readonly peer: number;
+}
+
+/**
+ * Ports of `count` nodes from `first` on. Without `first` the usual ones from 7401, or any that are free where one
+ * of those is taken. Rejects with `address_in_use` where one asked for is taken.
+ */
+export async function choosePorts(
+  count: number,
+  first: number | undefined,
+  usual: number,
+): Promise<NodePorts[]> {
+  const from = first ?? usual;
+  const wanted = Array.from({ length: count }, (_, i) => ({
+    client: from + i,
+    peer: from + PEER_OFFSET + i,
+  }));
+  const taken: number[] = [];
+  for (const port of wanted.flatMap(({ client, peer }) => [client, peer])) {
+    if (from !== 0 && (await bind(port)) === null) taken.push(port);
+  }
+  if (from !== 0 && taken.length === 0) return wanted;
+  if (first !== undefined && first !== 0) {
+    throw new EvenkeelError('address_in_use', `port ${taken.join(', ')} is taken; choose others with --port`);
+  }
+  return freePorts(count);
+}
+
+/** Held open together until all are chosen, so that no two are the same. */
+async function freePorts(count: number): Promise<NodePorts[]> {
+  const held = await Promise.all(Array.from({ length: 2 * count }, () => hold(0)));
+  const ports = held.map((holder) => holder?.port ?? 0);
+  await Promise.all(held.map((holder) => holder?.release()));
+  return Array.from({ length: count }, (_, i) => ({
+    client: ports[2 * i] ?? 0,
+    peer: ports[2 * i + 1] ?? 0,
+  }));
+}
+
+async function bind(port: number): Promise<number | null> {
+  const holder = await hold(port);
+  await holder?.release();
+  return holder?.port ?? null;
+}
+
+interface Holder {
+  readonly port: number;
+  release(): Promise<void>;
+}
+
+function hold(port: number): Promise<Holder | null> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(null));
+    server.listen(port, LOOPBACK, () => {
+      const address = server.address();
+      resolve({
+        port: typeof address === 'object' && address !== null ? address.port : port,
+        release: () => new Promise((released) => void server.close(() => released())),
+      });
+    });
+  });
+}
