@@ -1,5 +1,5 @@
 import { Applier } from './applier.ts';
-import type { Clock, Random, Timer } from './clock.ts';
+import type { Clock, Random } from './clock.ts';
 import { ConfigurationRefusal, type ConfigurationChange } from './configuration.ts';
 import { RaftCore, type Work } from './core.ts';
 import { RaftError } from './errors.ts';
@@ -7,11 +7,13 @@ import { LeaderRequests } from './leader-requests.ts';
 import { checkedLimits, type RaftLimits } from './limits.ts';
 import { PendingProposals, type Applied } from './pending-proposals.ts';
 import { ReadBarriers } from './read-barriers.ts';
+import { SnapshotWaiters } from './snapshot-waiters.ts';
 import type { StateMachine } from './state-machine.ts';
-import type { RaftState, RaftStatus } from './status.ts';
+import { sameState, type RaftState, type RaftStatus } from './status.ts';
 import type { RaftStorage, StoredState } from './storage.ts';
 import type { Transport } from './transport.ts';
 import type { Configuration, MemberId, Message } from './types.ts';
+import { WakeUp } from './wake-up.ts';
 
 export interface RaftNodeOptions {
   readonly id: MemberId;
@@ -28,12 +30,6 @@ export interface RaftNodeOptions {
   readonly limits?: Partial<RaftLimits>;
 }
 
-interface SnapshotWaiter {
-  readonly index: number;
-  readonly resolve: (index: number) => void;
-  readonly reject: (error: RaftError) => void;
-}
-
 /**
  * One member of a Raft group: the loop that carries out the core's work. Inputs change the core at once; a turn
  * of the loop, deferred until what has already arrived is taken in, carries out what they ask for, so that
@@ -45,16 +41,15 @@ export class RaftNode {
   readonly #limits: RaftLimits;
   readonly #core: RaftCore;
   readonly #applier: Applier;
-  readonly #proposals = new PendingProposals();
+  readonly #proposals: PendingProposals;
   readonly #barriers = new ReadBarriers();
   readonly #requests = new LeaderRequests();
   readonly #stateListeners = new Set<(state: RaftState) => void>();
   readonly #fatalListeners = new Set<(error: Error) => void>();
-  #snapshotWaiters: SnapshotWaiter[] = [];
-  #durableSnapshotIndex: number;
+  readonly #snapshots: SnapshotWaiters;
+  readonly #wakeUp: WakeUp;
   #lastState: RaftState;
   #lastSeenMs: number;
-  #timer: { readonly handle: Timer; readonly atMs: number } | null = null;
   #turnIsDue = false;
   #writing: Promise<void> = Promise.resolve();
   #fatal: Error | null = null;
@@ -82,6 +77,7 @@ export class RaftNode {
   private constructor(options: RaftNodeOptions, limits: RaftLimits, stored: StoredState) {
     this.#options = options;
     this.#limits = limits;
+    this.#proposals = new PendingProposals(limits);
     const { id, configuration, random, stateMachine, clock } = options;
     this.#core = new RaftCore({ id, configuration, random, limits, stored });
     this.#applier = new Applier({
@@ -94,14 +90,18 @@ export class RaftNode {
       },
     });
     if (stored.snapshot !== null) this.#applier.restore(stored.snapshot);
-    this.#durableSnapshotIndex = this.#applier.appliedIndex;
+    this.#snapshots = new SnapshotWaiters(this.#applier.appliedIndex);
+    this.#wakeUp = new WakeUp(clock, () => this.#input(() => this.#barriers.retry()));
     this.#lastSeenMs = clock.now();
     this.#lastState = this.#state();
   }
 
   /** Leader only. Resolves from the apply of exactly this entry. */
   propose(data: Uint8Array, deadlineMs: number): Promise<Applied> {
-    const refusal = this.#refusal(deadlineMs) ?? this.#proposalRefusal(data);
+    const refusal =
+      this.#refusal(deadlineMs) ??
+      this.#leaderRefusal() ??
+      this.#proposals.refusal(data, this.#core.uncommittedBytes);
     if (refusal !== null) return Promise.reject(refusal);
     this.#schedule();
     return this.#proposals.add(data, deadlineMs);
@@ -187,14 +187,10 @@ export class RaftNode {
   snapshotNow(): Promise<number> {
     if (this.#hasStopped) return Promise.reject(new RaftError('stopped', 'the node has stopped'));
     const index = this.#applier.appliedIndex;
-    if (index <= this.#durableSnapshotIndex) return Promise.resolve(this.#durableSnapshotIndex);
-    const written = new Promise<number>((resolve, reject) => {
-      this.#snapshotWaiters.push({ index, resolve, reject });
-    });
     this.#input(() => {
       if (index > this.#core.log.snapshotIndex) this.#applier.takeSnapshot();
     });
-    return written;
+    return this.#snapshots.reach(index);
   }
 
   /** Waits for the write under way, then closes transport and storage. Open requests reject. */
@@ -221,14 +217,11 @@ export class RaftNode {
 
   /** From here on nothing is answered but refusals. */
   #silence(): void {
-    if (this.#timer !== null) this.#options.clock.clearTimeout(this.#timer.handle);
-    this.#timer = null;
+    this.#wakeUp.cancel();
     this.#proposals.failAll();
     this.#barriers.failAll();
     this.#requests.failAll();
-    for (const waiter of this.#snapshotWaiters)
-      waiter.reject(new RaftError('stopped', 'the node has stopped'));
-    this.#snapshotWaiters = [];
+    this.#snapshots.failAll();
   }
 
   #fail(error: unknown): void {
@@ -258,26 +251,6 @@ export class RaftNode {
       leaderId === null ? 'no leader is known' : `${leaderId} leads`,
       leaderId,
     );
-  }
-
-  #proposalRefusal(data: Uint8Array): RaftError | null {
-    const { maxEntryBytes, maxPendingProposals, maxUncommittedBytes } = this.#limits;
-    if (data.length > maxEntryBytes) {
-      return new RaftError(
-        'tooLarge',
-        `a proposal of ${data.length} bytes is over the limit of ${maxEntryBytes}`,
-      );
-    }
-    const notLeader = this.#leaderRefusal();
-    if (notLeader !== null) return notLeader;
-    const { leaderId, uncommittedBytes } = this.#core;
-    if (this.#proposals.size >= maxPendingProposals) {
-      return new RaftError('overloaded', `${maxPendingProposals} proposals wait already`, leaderId);
-    }
-    if (uncommittedBytes + this.#proposals.inboxBytes + data.length > maxUncommittedBytes) {
-      return new RaftError('overloaded', `${uncommittedBytes} bytes wait to be committed`, leaderId);
-    }
-    return null;
   }
 
   /** Runs one input against the core; a fault there stops the node. */
@@ -336,7 +309,7 @@ export class RaftNode {
     this.#carryOut(this.#core.takeWork());
     this.#applier.applySlice();
     this.#barriers.applied(this.#applier.appliedIndex);
-    if (this.#applier.snapshotIsDue && this.#core.log.snapshotIndex === this.#durableSnapshotIndex) {
+    if (this.#applier.snapshotIsDue && this.#core.log.snapshotIndex === this.#snapshots.durableIndex) {
       this.#applier.takeSnapshot();
       this.#schedule();
     }
@@ -378,17 +351,10 @@ export class RaftNode {
       () =>
         this.#input(() => {
           this.#core.written(id);
-          if (batch.snapshot !== null) this.#snapshotWritten(batch.snapshot.meta.index);
+          if (batch.snapshot !== null) this.#snapshots.written(batch.snapshot.meta.index);
         }),
       (error: unknown) => this.#fail(error),
     );
-  }
-
-  #snapshotWritten(index: number): void {
-    this.#durableSnapshotIndex = index;
-    const ready = this.#snapshotWaiters.filter((waiter) => waiter.index <= index);
-    this.#snapshotWaiters = this.#snapshotWaiters.filter((waiter) => waiter.index > index);
-    for (const waiter of ready) waiter.resolve(index);
   }
 
   /** Caught up: a leader has said how far it had committed, and that much is applied (hazard 5). */
@@ -410,40 +376,22 @@ export class RaftNode {
   #tell(): void {
     const { leaderId, role, transferringTo } = this.#core;
     this.#requests.observe({ leaderId, leads: role === 'leader', transferringTo });
-    const before = this.#lastState;
     const state = this.#state();
-    const same =
-      before.role === state.role &&
-      before.term === state.term &&
-      before.leaderId === state.leaderId &&
-      before.noopApplied === state.noopApplied;
-    if (same) return;
+    if (sameState(state, this.#lastState)) return;
     this.#lastState = state;
     for (const listener of this.#stateListeners) listener(state);
   }
 
   /** Wakes the loop for the core's next time-out or the earliest deadline, and at least once a heartbeat. */
   #arm(): void {
-    const { clock } = this.#options;
-    const now = clock.now();
-    const deadlineMs = Math.min(
-      this.#proposals.nextDeadlineMs,
-      this.#barriers.nextDeadlineMs,
-      this.#requests.nextDeadlineMs,
+    const now = this.#options.clock.now();
+    this.#wakeUp.arm(
+      Math.min(
+        now + Math.min(this.#limits.heartbeatMs, this.#core.nextTimeoutMs()),
+        this.#proposals.nextDeadlineMs,
+        this.#barriers.nextDeadlineMs,
+        this.#requests.nextDeadlineMs,
+      ),
     );
-    const atMs = Math.min(
-      now + Math.min(this.#limits.heartbeatMs, this.#core.nextTimeoutMs()),
-      Math.max(now, deadlineMs),
-    );
-    if (this.#timer !== null && this.#timer.atMs <= atMs) return;
-    if (this.#timer !== null) clock.clearTimeout(this.#timer.handle);
-    const handle = clock.setTimeout(
-      () => {
-        this.#timer = null;
-        this.#input(() => this.#barriers.retry());
-      },
-      Math.max(1, atMs - now),
-    );
-    this.#timer = { handle, atMs };
   }
 }

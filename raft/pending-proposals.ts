@@ -1,4 +1,5 @@
 import { RaftError } from './errors.ts';
+import type { RaftLimits } from './limits.ts';
 import type { Entry } from './types.ts';
 
 /** A proposal's place in the log and what its apply answered. */
@@ -18,6 +19,7 @@ interface Proposal {
 
 /** Proposals of this member from the call to the apply of exactly their (index, term). */
 export class PendingProposals {
+  readonly #limits: RaftLimits;
   /** Not in the log yet. */
   #inbox: Proposal[] = [];
   readonly #placed = new Map<number, Proposal>();
@@ -25,8 +27,31 @@ export class PendingProposals {
   /** The earliest of all, or earlier. */
   nextDeadlineMs = Infinity;
 
+  constructor(limits: RaftLimits) {
+    this.#limits = limits;
+  }
+
   get size(): number {
     return this.#inbox.length + this.#placed.size;
+  }
+
+  /** Why no more can be taken, or `null`; `uncommittedBytes` are those in the log already (hazard 35). */
+  refusal(data: Uint8Array, uncommittedBytes: number): RaftError | null {
+    const { maxEntryBytes, maxPendingProposals, maxUncommittedBytes } = this.#limits;
+    if (data.length > maxEntryBytes) {
+      return new RaftError(
+        'tooLarge',
+        `a proposal of ${data.length} bytes is over the limit of ${maxEntryBytes}`,
+      );
+    }
+    if (this.size >= maxPendingProposals) {
+      return new RaftError('overloaded', `${maxPendingProposals} proposals wait already; try again later`);
+    }
+    const waitingBytes = uncommittedBytes + this.inboxBytes;
+    if (waitingBytes + data.length > maxUncommittedBytes) {
+      return new RaftError('overloaded', `${waitingBytes} bytes wait to be committed; try again later`);
+    }
+    return null;
   }
 
   add(data: Uint8Array, deadlineMs: number): Promise<Applied> {

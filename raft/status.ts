@@ -53,3 +53,9 @@ export interface RaftState {
   /** True once a leader has applied the no-op of its term: only then may it act as leader. */
   readonly noopApplied: boolean;
 }
+
+export function sameState(a: RaftState, b: RaftState): boolean {
+  return (
+    a.role === b.role && a.term === b.term && a.leaderId === b.leaderId && a.noopApplied === b.noopApplied
+  );
+}
