@@ -1,5 +1,12 @@
 import type { Command } from 'commander';
-import { DEFAULT_POLICY, type Levels, type Plan, type Policy, type Step } from '../../placement/index.ts';
+import {
+  DEFAULT_POLICY,
+  type Levels,
+  type Plan,
+  type Policy,
+  type Step,
+  type WaitingRow,
+} from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { ReplicationRow } from '../wire/index.ts';
 import { parseCount } from './arguments.ts';
@@ -101,10 +108,12 @@ const STEP_COLUMNS: readonly Column<Step>[] = [
   { name: 'DETAIL', wide: true, cell: ({ why }) => why.detail },
 ];
 
+function listed(name: string, rows: readonly WaitingRow[]): string[] {
+  return rows.map(({ shard, reason, detail }) => `${name}: ${shard}: ${reason}: ${detail}`);
+}
+
 function planText(plan: Plan, wide: boolean): string {
   const { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves } = plan;
-  const listed = (name: string, rows: readonly { shard: string; reason: string; detail: string }[]) =>
-    rows.map(({ shard, reason, detail }) => `${name}: ${shard}: ${reason}: ${detail}`);
   return [
     steps.length === 0 ? 'the next pass writes nothing' : table(STEP_COLUMNS, steps, wide),
     ...listed('waiting', waiting),

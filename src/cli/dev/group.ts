@@ -40,12 +40,16 @@ export class Group {
     const members = ports.map(({ peer }, i) => `n${i + 1}=127.0.0.1:${peer}`).join(',');
     for (const [i, { client, peer }] of ports.entries()) {
       const id = `n${i + 1}`;
-      const args = [
-        ...['serve', '--node-id', id, '--cluster-id', DEV_CLUSTER_ID, '--members', members],
-        ...['--listen', `127.0.0.1:${client}`, '--peer-listen', `127.0.0.1:${peer}`],
-        ...['--data-dir', join(dataDirectory, id), '--initial-cluster-state', 'new'],
-      ];
-      this.nodes.push(new Child(id, args, this.logDirectory));
+      const args = flags({
+        'node-id': id,
+        'cluster-id': DEV_CLUSTER_ID,
+        members,
+        listen: `127.0.0.1:${client}`,
+        'peer-listen': `127.0.0.1:${peer}`,
+        'data-dir': join(dataDirectory, id),
+        'initial-cluster-state': 'new',
+      });
+      this.nodes.push(new Child(id, ['serve', ...args], this.logDirectory));
     }
     await Promise.all(this.nodes.map((node) => node.ready()));
   }
@@ -57,15 +61,17 @@ export class Group {
     if (this.#stopped) throw new EvenkeelError('unavailable', 'interrupted before the brokers were started');
     const { dataDirectory, copyRate } = this.#options;
     for (const { id, zone, maxShards, weight } of brokers) {
-      const args = [
-        ...['broker', 'run', '--id', id, '--cluster-id', DEV_CLUSTER_ID],
-        ...['--endpoints', this.endpoints.join(','), '--data-dir', join(dataDirectory, `broker-${id}`)],
-        ...['--weight', String(weight)],
-        ...(zone === null ? [] : ['--zone', zone]),
-        ...(maxShards === null ? [] : ['--max-shards', String(maxShards)]),
-        ...(copyRate === undefined ? [] : ['--copy-rate', String(copyRate)]),
-      ];
-      this.brokers.push(new Child(`broker-${id}`, args, this.logDirectory));
+      const args = flags({
+        id,
+        'cluster-id': DEV_CLUSTER_ID,
+        endpoints: this.endpoints.join(','),
+        'data-dir': join(dataDirectory, `broker-${id}`),
+        weight,
+        zone,
+        'max-shards': maxShards,
+        'copy-rate': copyRate ?? null,
+      });
+      this.brokers.push(new Child(`broker-${id}`, ['broker', 'run', ...args], this.logDirectory));
     }
     await Promise.all(this.brokers.map((broker) => broker.ready()));
   }
@@ -76,4 +82,11 @@ export class Group {
     await Promise.all(this.brokers.map((broker) => broker.stop()));
     await Promise.all(this.nodes.map((node) => node.stop()));
   }
+}
+
+/** `--name value` for each that has one. */
+function flags(values: Readonly<Record<string, string | number | null>>): string[] {
+  return Object.entries(values).flatMap(([name, value]) =>
+    value === null ? [] : [`--${name}`, String(value)],
+  );
 }

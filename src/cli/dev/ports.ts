@@ -39,7 +39,7 @@ export async function choosePorts(
 async function freePorts(count: number): Promise<NodePorts[]> {
   const held = await Promise.all(Array.from({ length: 2 * count }, () => hold(0)));
   const ports = held.map((holder) => holder?.port ?? 0);
-  await Promise.all(held.map((holder) => holder?.release()));
+  for (const holder of held) await holder?.release();
   return Array.from({ length: count }, (_, i) => ({
     client: ports[2 * i] ?? 0,
     peer: ports[2 * i + 1] ?? 0,
