@@ -57,7 +57,11 @@ class LevelStore implements KeyValueStore {
     }
   }
 
-  async range(options: { gte: Uint8Array; lt: Uint8Array; limit: number }): Promise<[Uint8Array, Uint8Array][]> {
+  async range(options: {
+    gte: Uint8Array;
+    lt: Uint8Array;
+    limit: number;
+  }): Promise<[Uint8Array, Uint8Array][]> {
     try {
       const rows = await this.#db.iterator(options).all();
       return rows.map(([key, value]) => [plain(key), plain(value)]);
@@ -135,7 +139,12 @@ async function replaceFile(path: string, data: Uint8Array): Promise<void> {
 
 async function openFixedFile(path: string, sizeBytes: number): Promise<FixedFile> {
   try {
-    if ((await readWhole(path)) === null) await replaceFile(path, new Uint8Array(sizeBytes));
+    return new PlainFixedFile(await open(path, 'r+'), path);
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw diskError(error, `cannot open ${path}`);
+  }
+  await replaceFile(path, new Uint8Array(sizeBytes));
+  try {
     return new PlainFixedFile(await open(path, 'r+'), path);
   } catch (error) {
     throw diskError(error, `cannot open ${path}`);

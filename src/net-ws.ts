@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer, type RawData } from 'ws';
+import { parseAddress } from './address.ts';
 import { EvenkeelError } from './errors.ts';
 import type { ConnectOptions, Connection, Listener, ListenOptions, Net, Route } from './net.ts';
 
@@ -40,7 +41,14 @@ function connect(address: string, options: ConnectOptions): Promise<Connection> 
 }
 
 async function listen(address: string, options: ListenOptions): Promise<Listener> {
-  const { host, port } = splitAddress(address);
+  const parsed = parseAddress(address);
+  if (parsed === null) {
+    throw new EvenkeelError(
+      'invalid_argument',
+      `${address} is no address: give host:port, like 127.0.0.1:7401`,
+    );
+  }
+  const { host, port } = parsed;
   const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, (request, response) => {
     if (options.http !== undefined) options.http(request, response);
     else response.writeHead(404).end();
@@ -195,20 +203,6 @@ function boundAddress(server: Server, host: string): string {
   const bound = server.address();
   if (bound === null || typeof bound === 'string') throw new Error('a listener without an address');
   return host.includes(':') ? `[${host}]:${bound.port}` : `${host}:${bound.port}`;
-}
-
-/** `host:port`, the host of an IPv6 address in brackets. */
-function splitAddress(address: string): { host: string; port: number } {
-  const match = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(address);
-  const host = match?.[1] ?? match?.[2];
-  const port = Number(match?.[3]);
-  if (host === undefined || !(port <= 65_535)) {
-    throw new EvenkeelError(
-      'invalid_argument',
-      `${address} is no address: give host:port, like 127.0.0.1:7401`,
-    );
-  }
-  return { host, port };
 }
 
 function offersOneOf(request: IncomingMessage, wanted: readonly string[]): boolean {
