@@ -44,8 +44,11 @@ export interface BrokerClientOptions {
 
 /** Called synchronously; none may throw. */
 export interface BrokerClientHandlers {
-  /** Registered anew (`resumed` false: whatever was served as the incarnation before is over) or resumed. */
-  onRegistered?: (incarnation: number, resumed: boolean) => void;
+  /**
+   * Resumed, or registered anew: then whatever was served before is over, and nothing may be served by a view older
+   * than `revision`.
+   */
+  onRegistered?: (incarnation: number, resumed: boolean, revision: number) => void;
   /** The view has changed. */
   onView?: (update: ViewUpdate) => void;
   /** A heartbeat was answered. */
@@ -264,7 +267,7 @@ export class BrokerClient {
     this.#lifecycle = answer.lifecycle;
     this.#heartbeatMs = answer.heartbeatMs;
     this.#leaseMs = answer.leaseMs;
-    handlers.onRegistered?.(answer.incarnation, resumes !== null);
+    handlers.onRegistered?.(answer.incarnation, resumes !== null, answer.revision);
   }
 
   #beat(connection: BrokerConnection): void {

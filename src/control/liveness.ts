@@ -78,7 +78,7 @@ export class Liveness {
 
   /** Whether a process of that registration may be there: its connection is not known closed and it was heard within a lease. */
   sessionLives(row: BrokerRow): boolean {
-    if (row.incarnation === 0 || row.lifecycle === 'down' || row.lifecycle === 'left') return false;
+    if (row.imported || row.lifecycle === 'down' || row.lifecycle === 'left') return false;
     const contact = this.#contact(row.id, row.incarnation);
     return !contact.disconnected && this.#awakeMs - contact.heardAwakeMs < this.#timings.leaseMs;
   }
@@ -150,7 +150,7 @@ export function leasedUntil(
     const gone = row.lifecycle === 'down' || row.lifecycle === 'left';
     const lastMs = gone ? (row.downSinceMs ?? row.registeredAtMs) : row.registeredAtMs;
     const untilMs = lastMs + silenceUntilFreeMs(timings);
-    if (row.incarnation > 0 && untilMs > nowMs) until.set(row.id, untilMs);
+    if (!row.imported && untilMs > nowMs) until.set(row.id, untilMs);
   }
   return until;
 }

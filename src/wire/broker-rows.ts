@@ -1,6 +1,7 @@
 import { splitShard } from '../../placement/index.ts';
 import type { WatchedAssignment, WatchedBroker, WatchedChange } from '../broker-protocol.ts';
-import type { AssignmentRow, BrokerRow, Change, StateView } from '../state/index.ts';
+import type { AssignmentRow, BrokerRow, StateView } from '../state/index.ts';
+import type { WatchedChange as WatchedRowChange } from '../watch/index.ts';
 import { assignmentFields, brokerFields } from './rpc-rows.ts';
 
 export function watchedBroker(row: BrokerRow): WatchedBroker {
@@ -13,24 +14,16 @@ export function watchedAssignment(row: AssignmentRow, state: StateView): Watched
   return { ...assignmentFields(row), resourceRevision: resource?.createdRevision ?? null };
 }
 
-/** `null`: brokers do not watch that kind of change. */
-export function watchedChange(change: Change, state: StateView): WatchedChange | null {
+/** One of the changes that brokers watch, as they are told of it. */
+export function watchedChange(change: WatchedRowChange, state: StateView): WatchedChange {
   switch (change.kind) {
     case 'assignment':
       return { kind: 'assignment', assignment: watchedAssignment(change.assignment, state) };
     case 'broker':
       return { kind: 'broker', broker: watchedBroker(change.broker) };
     case 'removed':
+      return { kind: 'removed', shard: change.shard };
     case 'brokerRemoved':
-      return change;
-    case 'resource':
-    case 'resourceRemoved':
-    case 'policy':
-      return null;
+      return { kind: 'brokerRemoved', id: change.id };
   }
-}
-
-/** Whether the assignment names the broker: as a copy, or at either end of its move. */
-export function names(row: AssignmentRow, broker: string): boolean {
-  return row.replicas.includes(broker) || row.move?.to === broker || row.move?.from === broker;
 }

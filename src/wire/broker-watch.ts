@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../../raft/index.ts';
-import type { BrokerPush, WatchedChange } from '../broker-protocol.ts';
+import type { BrokerPush } from '../broker-protocol.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import type { AssignmentRow, BrokerRow, ChangeSet } from '../state/index.ts';
-import { WatchFilter } from './broker-filter.ts';
+import { filterChanges, matchesFilter, type WatchFilter } from '../watch/index.ts';
 import { watchedAssignment, watchedBroker, watchedChange } from './broker-rows.ts';
 
 /** Rows of one snapshot chunk, changes of one message. */
@@ -43,7 +43,7 @@ export class BrokerWatch {
   constructor(host: WatchHost, id: number, broker: string | null) {
     this.#host = host;
     this.#id = id;
-    this.#filter = new WatchFilter(broker);
+    this.#filter = broker === null ? {} : { broker };
   }
 
   /** `fromRevision`: what the watcher has, already applied here; `null`: nothing. Answers the revision it starts from. */
@@ -56,7 +56,6 @@ export class BrokerWatch {
       if (this.#ended) return;
       this.#armProgress();
       if (!resumes) return this.#sendSnapshot();
-      this.#filter.resume(state);
       this.#follow();
     });
     return this.#revision;
@@ -99,11 +98,7 @@ export class BrokerWatch {
       return;
     }
     const { state } = this.#host.plane;
-    const wanted: WatchedChange[] = [];
-    for (const change of changes) {
-      const watched = this.#filter.wants(change, revision) ? watchedChange(change, state) : null;
-      if (watched !== null) wanted.push(watched);
-    }
+    const wanted = filterChanges(changes, this.#filter).map((change) => watchedChange(change, state));
     for (let at = 0; at < wanted.length; at += MAX_WATCH_ROWS) {
       const more = at + MAX_WATCH_ROWS < wanted.length ? ({ more: true } as const) : {};
       const part = wanted.slice(at, at + MAX_WATCH_ROWS);
@@ -123,7 +118,7 @@ export class BrokerWatch {
     const { state } = this.#host.plane;
     if (state.revision < this.#revision) throw new Error('a snapshot older than what was pushed');
     this.#revision = state.revision;
-    const rows = this.#filter.snapshot(state);
+    const rows = [...state.assignments.values()].filter((row) => matchesFilter(row, this.#filter));
     this.#sendChunk(rows, [...state.brokers.values()], 0);
   }
 

@@ -1,0 +1,237 @@
+import type { KeyValueStore, StoreOperation } from '../disk.ts';
+import {
+  decodeMeta,
+  decodeRecord,
+  encodeMeta,
+  encodeRecord,
+  metaKey,
+  METAS,
+  recordKey,
+  type ShardMeta,
+  type StoredRecord,
+} from './record-codec.ts';
+
+const METAS_PER_READ = 1_000;
+const DELETES_PER_WRITE = 1_000;
+/** Operations gathered into one synced write. */
+const MAX_BATCH_OPERATIONS = 4_096;
+
+interface Waiting {
+  readonly operations: readonly StoreOperation[];
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * The records of every shard this broker holds a copy of, in one store. Whatever is appended while a synced
+ * write runs goes into the next one together.
+ */
+export class RecordStore {
+  readonly #store: KeyValueStore;
+  readonly #logs = new Map<string, ShardLog>();
+  #lastId = 0;
+  #waiting: Waiting[] = [];
+  #writing: Promise<void> | null = null;
+
+  private constructor(store: KeyValueStore) {
+    this.#store = store;
+  }
+
+  /** Throws `corrupt` where what is stored does not match its checksums. */
+  static async open(store: KeyValueStore): Promise<RecordStore> {
+    const opened = new RecordStore(store);
+    let { gte } = METAS;
+    for (;;) {
+      const rows = await store.range({ gte, lt: METAS.lt, limit: METAS_PER_READ });
+      for (const [, value] of rows) opened.#adopt(decodeMeta(value));
+      const last = rows.at(-1);
+      if (rows.length < METAS_PER_READ || last === undefined) return opened;
+      gte = Uint8Array.from([...last[0], 0]);
+    }
+  }
+
+  /** The shards it holds something of. */
+  get shards(): readonly string[] {
+    return [...this.#logs.keys()];
+  }
+
+  get(shard: string): ShardLog | undefined {
+    return this.#logs.get(shard);
+  }
+
+  /** The shard's log, empty where there was none. One of an earlier creation of its resource is thrown away first. */
+  async openShard(shard: string, resourceRevision: number): Promise<ShardLog> {
+    const known = this.#logs.get(shard);
+    if (known?.resourceRevision === resourceRevision) return known;
+    if (known !== undefined) await this.removeShard(shard);
+    const raced = this.#logs.get(shard);
+    if (raced !== undefined) return raced;
+    return this.#adopt({ id: this.#lastId + 1, shard, resourceRevision, end: 0, epochs: [] });
+  }
+
+  async removeShard(shard: string): Promise<void> {
+    const log = this.#logs.get(shard);
+    if (log === undefined) return;
+    this.#logs.delete(shard);
+    await log.destroy();
+  }
+
+  async close(): Promise<void> {
+    while (this.#writing !== null) await this.#writing;
+    await this.#store.close();
+  }
+
+  #adopt(meta: ShardMeta): ShardLog {
+    this.#lastId = Math.max(this.#lastId, meta.id);
+    const log = new ShardLog(this.#store, (operations) => this.#write(operations), meta);
+    this.#logs.set(meta.shard, log);
+    return log;
+  }
+
+  /** Resolves once synced, together with whatever else waits. */
+  #write(operations: readonly StoreOperation[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ operations, resolve, reject });
+      this.#writing ??= this.#drain();
+    });
+  }
+
+  async #drain(): Promise<void> {
+    // What the same turn still appends goes into this write.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const batch: Waiting[] = [];
+      let operations = 0;
+      while (this.#waiting[0] !== undefined && operations < MAX_BATCH_OPERATIONS) {
+        const next = this.#waiting.shift() as Waiting;
+        batch.push(next);
+        operations += next.operations.length;
+      }
+      try {
+        await this.#store.write(batch.flatMap((waiting) => waiting.operations));
+        for (const { resolve } of batch) resolve();
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.#writing = null;
+  }
+}
+
+/** One shard's records. Whatever changes it is carried out one after the other. */
+export class ShardLog {
+  readonly #store: KeyValueStore;
+  readonly #write: (operations: readonly StoreOperation[]) => Promise<void>;
+  #meta: ShardMeta;
+  #last: Promise<void> = Promise.resolve();
+  #destroyed = false;
+
+  constructor(
+    store: KeyValueStore,
+    write: (operations: readonly StoreOperation[]) => Promise<void>,
+    meta: ShardMeta,
+  ) {
+    this.#store = store;
+    this.#write = write;
+    this.#meta = meta;
+  }
+
+  get shard(): string {
+    return this.#meta.shard;
+  }
+
+  get resourceRevision(): number {
+    return this.#meta.resourceRevision;
+  }
+
+  /** Offset of the next record: everything below is on disk. */
+  get end(): number {
+    return this.#meta.end;
+  }
+
+  /** Epoch of the record before `offset`; 0 where there is none. */
+  epochBefore(offset: number): number {
+    let found = 0;
+    for (const [epoch, start] of this.#meta.epochs) if (start < offset) found = epoch;
+    return found;
+  }
+
+  /** Where the records of epochs above this one begin. */
+  endOfEpoch(epoch: number): number {
+    return this.#meta.epochs.find(([one]) => one > epoch)?.[1] ?? this.#meta.end;
+  }
+
+  /** Resolves with the end they make, once on disk. Their epochs never fall. */
+  append(records: readonly StoredRecord[]): Promise<number> {
+    return this.#inTurn(async () => {
+      const { id, end } = this.#meta;
+      const operations: StoreOperation[] = [];
+      const epochs = [...this.#meta.epochs];
+      records.forEach((record, i) => {
+        const last = epochs.at(-1)?.[0] ?? 0;
+        if (record.epoch < last)
+          throw new Error(`${this.shard}: a record of epoch ${record.epoch} after ${last}`);
+        if (record.epoch > last) epochs.push([record.epoch, end + i]);
+        operations.push({ type: 'put', key: recordKey(id, end + i), value: encodeRecord(end + i, record) });
+      });
+      const meta = { ...this.#meta, end: end + records.length, epochs };
+      operations.push({ type: 'put', key: metaKey(id), value: encodeMeta(meta) });
+      await this.#write(operations);
+      this.#meta = meta;
+      return meta.end;
+    });
+  }
+
+  /** Records from an offset on; fewer than asked at the end. Throws `corrupt`. */
+  async read(from: number, limit: number): Promise<StoredRecord[]> {
+    const { id, end } = this.#meta;
+    const until = Math.min(end, from + limit);
+    if (until <= from) return [];
+    const rows = await this.#store.range({
+      gte: recordKey(id, from),
+      lt: recordKey(id, until),
+      limit: until - from,
+    });
+    return rows.map(([, value], i) => decodeRecord(from + i, value));
+  }
+
+  /** Keeps the records below `end`; resolves once the rest is gone from disk. */
+  truncate(end: number): Promise<void> {
+    return this.#inTurn(() => this.#truncate(end));
+  }
+
+  /** Throws it all away. Nothing may be appended any more. */
+  destroy(): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#destroyed = true;
+      await this.#truncate(0);
+      await this.#write([{ type: 'delete', key: metaKey(this.#meta.id) }]);
+    });
+  }
+
+  async #truncate(end: number): Promise<void> {
+    const { id, end: before } = this.#meta;
+    if (end >= before) return;
+    const meta = { ...this.#meta, end, epochs: this.#meta.epochs.filter(([, start]) => start < end) };
+    // Described as gone first: what a crash leaves behind is out of reach, and overwritten by the next append.
+    await this.#write([{ type: 'put', key: metaKey(id), value: encodeMeta(meta) }]);
+    this.#meta = meta;
+    for (let at = end; at < before; at += DELETES_PER_WRITE) {
+      const count = Math.min(DELETES_PER_WRITE, before - at);
+      const keys = Array.from({ length: count }, (_, i) => recordKey(id, at + i));
+      await this.#write(keys.map((key) => ({ type: 'delete', key }) as const));
+    }
+  }
+
+  #inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(() => {
+      if (this.#destroyed) throw new Error(`${this.shard}: its copy has been dropped`);
+      return run();
+    });
+    this.#last = turn.then(
+      () => {},
+      () => {},
+    );
+    return turn;
+  }
+}
