@@ -2,3 +2,16 @@ export * from './model.ts';
 export * from './plan-types.ts';
 export * from './slots.ts';
 export * from './write.ts';
+export { assignmentRow, clusterFile, type ClusterFile } from './cluster-file.ts';
+export { EventRefused, type MoveRequest, type Operator, type SimAction } from './events.ts';
+export type { FinishedMove } from './sim-cluster.ts';
+export {
+  DEFAULT_MAX_PASSES,
+  simulate,
+  type Phase,
+  type Planner,
+  type SimEvent,
+  type SimStep,
+  type SimulateOptions,
+  type Simulation,
+} from './simulate.ts';
