@@ -14,6 +14,9 @@ export interface Deal {
   readonly ranking: (row: number) => Ranking;
 }
 
+/** Open brokers that one pick looks at. */
+const WINDOW = 64;
+
 /** How often each broker follows each leader, and how many shards each two brokers share. */
 export class PairCounts {
   readonly brokers: number;
@@ -66,6 +69,8 @@ export class Dealer {
   /** By leader and group: followers that its rows so far should have taken, less those they took. */
   readonly #credit = new Map<number, Float64Array>();
   readonly #quota: Float64Array;
+  /** By leader: where it goes on in a large group. */
+  readonly #turn = new Map<number, number>();
   #rowsLeft: number;
 
   constructor(deal: Deal) {
@@ -83,6 +88,7 @@ export class Dealer {
       seats: 0,
       leads: 0,
       slack: 0,
+      forced: 0,
       members: [],
       open: [],
     }));
@@ -163,6 +169,7 @@ export class Dealer {
       return 0;
     }
     let forced = 0;
+    group.forced = 0;
     let slack = this.#rowsLeft;
     for (const b of group.members) {
       const distance = this.#rowsLeft - (this.#deal.seats[b] ?? 0);
@@ -170,6 +177,7 @@ export class Dealer {
       if (distance < slack) slack = distance;
     }
     group.slack = Math.max(0, slack - 1);
+    group.forced = forced;
     return forced;
   }
 
@@ -206,19 +214,44 @@ export class Dealer {
 
   /** Takes the best open broker of a group into the set. */
   #pick(group: Group, set: number[], row: number): boolean {
+    const { open } = group;
+    const leader = set[0] ?? 0;
+    // Large groups: every leader goes round the brokers in turn, and looks at some of them each time.
+    const all = open.length <= WINDOW || group.forced > 0;
+    const from = all ? 0 : (this.#turn.get(leader) ?? leader) % open.length;
+    const at = this.#best(open, { from, count: all ? open.length : WINDOW }, set, row);
+    const best = open[at];
+    if (best === undefined) return false;
+    if (!all) this.#turn.set(leader, at + 1);
+    if (this.#deal.seats[best] === this.#rowsLeft) group.forced--;
+    this.#take(best, false);
+    set.push(best);
+    return true;
+  }
+
+  /** Where the best of `count` open brokers is: one that every row left needs, else by pairs, seats and score. */
+  #best(
+    open: readonly number[],
+    look: { from: number; count: number },
+    set: readonly number[],
+    row: number,
+  ): number {
     const { seats, pairs } = this.#deal;
     const leader = set[0] ?? 0;
     let best = -1;
+    let bestAt = -1;
     let bestKey = 0;
     let bestShares = 0;
     let ranking: Ranking | undefined;
-    for (const b of group.open) {
-      if (set.includes(b)) continue;
+    for (let i = 0; i < look.count; i++) {
+      const sum = look.from + i;
+      const at = sum < open.length ? sum : sum - open.length;
+      const b = open[at] ?? 0;
       const left = seats[b] ?? 0;
       const key = left >= this.#rowsLeft ? -1 : pairs.follows(leader, b);
-      if (best >= 0 && key > bestKey) continue;
+      if ((best >= 0 && key > bestKey) || set.includes(b)) continue;
       let shares = 0;
-      for (let i = 1; i < set.length; i++) shares += pairs.shares(set[i] ?? 0, b);
+      for (let j = 1; j < set.length; j++) shares += pairs.shares(set[j] ?? 0, b);
       if (best >= 0 && key === bestKey) {
         if (shares > bestShares) continue;
         if (shares === bestShares) {
@@ -228,13 +261,11 @@ export class Dealer {
         }
       }
       best = b;
+      bestAt = at;
       bestKey = key;
       bestShares = shares;
     }
-    if (best < 0) return false;
-    this.#take(best, false);
-    set.push(best);
-    return true;
+    return bestAt;
   }
 
   #take(b: number, leads: boolean): void {
@@ -255,6 +286,8 @@ interface Group {
   leads: number;
   /** Rows for which none of its brokers can be needed by every row left. */
   slack: number;
+  /** Brokers that the row in hand must still take. */
+  forced: number;
   readonly members: number[];
   /** Brokers that may still follow. */
   readonly open: number[];

@@ -1,10 +1,18 @@
 import type { View } from '../view.ts';
 import { CopyTargets } from './targets.ts';
 
-export { dealFollowers } from './followers.ts';
+export { conflicts } from './conflicts.ts';
 export { finishDealing } from './finish.ts';
-export { zonesAfter } from './zones.ts';
+export { dealFollowers } from './followers.ts';
+export { copyThatGoes, surplusCopy } from './going.ts';
+export { levelStep } from './level-step.ts';
+export { restoreDestination, type Destination, type NoDestination } from './restore.ts';
+export type { FollowerMove, Rejected, SlotCheck } from './step.ts';
 export type { CopyTargets } from './targets.ts';
+export { unspread } from './unspread.ts';
+export { vectorTail, vectorTailAfter, type VectorTail } from './vector.ts';
+export { zoneStep } from './zone-step.ts';
+export { zonesAfter } from './zones.ts';
 
 /** What this pass aims at for copies. Built once all leaders of the pass are placed. */
 export function copyTargets(view: View): CopyTargets {

@@ -115,10 +115,19 @@ export class Order {
       const base = zone === undefined ? this.#brokerLoad(b) : this.#zoneLoad(zone);
       load[b] = needs(b) ? base : base + NEEDLESS;
     }
-    const sorted = [...candidates].sort(
-      (a, b) => (load[a] ?? 0) - (load[b] ?? 0) || this.#ranking.compare(a, b),
-    );
-    return sorted.slice(0, count);
+    const loads = new Float64Array(candidates.length);
+    for (let i = 0; i < candidates.length; i++) loads[i] = load[candidates[i] ?? 0] ?? 0;
+    const last = nthSmallest(loads, count - 1);
+    const chosen: number[] = [];
+    const tied: number[] = [];
+    for (const b of candidates) {
+      const value = load[b] ?? 0;
+      if (value < last) chosen.push(b);
+      else if (value === last) tied.push(b);
+    }
+    tied.sort((a, b) => this.#ranking.compare(a, b));
+    for (let i = 0; chosen.length < count; i++) chosen.push(tied[i] ?? 0);
+    return chosen;
   }
 
   /** Copies per weight, in units of 2^-16. */
@@ -139,6 +148,29 @@ export class Order {
 const LOAD_UNIT = 2 ** 16;
 /** Above every load: 2^31 copies of 2^16 units. */
 const NEEDLESS = 2 ** 48;
+
+/** The value at place `n` of the sorted array, found by partition (C. A. R. Hoare's Find); reorders the array. */
+function nthSmallest(values: Float64Array, n: number): number {
+  let low = 0;
+  let high = values.length - 1;
+  while (low < high) {
+    const pivot = values[(low + high) >> 1] ?? 0;
+    let i = low;
+    let j = high;
+    while (i <= j) {
+      while ((values[i] ?? 0) < pivot) i++;
+      while ((values[j] ?? 0) > pivot) j--;
+      if (i > j) break;
+      const swap = values[i] ?? 0;
+      values[i++] = values[j] ?? 0;
+      values[j--] = swap;
+    }
+    if (n <= j) high = j;
+    else if (n >= i) low = i;
+    else break;
+  }
+  return values[n] ?? 0;
+}
 
 /** The seats of the shards placed in this pass, by broker, their leaders' own included. */
 export function seatsOf(targets: CopyTargets, r: number, shards: readonly number[]): Int32Array {

@@ -150,6 +150,8 @@ function leavingSoon(view: View): Int32Array {
 
 /** By broker, live ones only. */
 export interface Totals {
+  /** Before rounding; a multiple of 2^-30. */
+  readonly exact: Float64Array;
   readonly floor: Float64Array;
   readonly ceiling: Float64Array;
 }
@@ -174,5 +176,6 @@ function sumOfTargets(targets: CopyTargets): Totals {
   const floor = whole.map((n, b) => n + Math.floor(((part[b] ?? 0) + slack) / UNIT));
   const ceiling = whole.map((n, b) => n + Math.ceil(Math.max(0, (part[b] ?? 0) - slack) / UNIT));
   // A whole number of copies, seen from both sides of the rounding.
-  return { floor, ceiling: ceiling.map((n, b) => Math.max(n, floor[b] ?? 0)) };
+  const exact = whole.map((n, b) => n + (part[b] ?? 0) / UNIT);
+  return { exact, floor, ceiling: ceiling.map((n, b) => Math.max(n, floor[b] ?? 0)) };
 }

@@ -1,0 +1,175 @@
+import { NONE } from '../broker-table.ts';
+import type { View } from '../view.ts';
+import { outside, replaced, zoneFault } from './measure.ts';
+import type { CopyTargets } from './targets.ts';
+import { zonesAfter } from './zones.ts';
+
+/** One shard's finished set, as a hypothetical move would leave it. */
+export interface Overlay {
+  readonly shard: number;
+  readonly copies: readonly number[];
+}
+
+/** `keep`: no move lowers the zones a shard spans. `narrow`: it may, within its limits (policy `broker` only). */
+export type SpanMode = 'keep' | 'narrow';
+
+/**
+ * The ways to bring a resource's copies closer to `t_b`: a copy leaves a broker that is a source and, link by link,
+ * another arrives at a sink. Brokers between hold as many as before.
+ */
+export interface Gradient {
+  readonly isSource: (b: number) => boolean;
+  readonly isSink: (b: number) => boolean;
+}
+
+/** How one resource's copies lie, with an overlay. */
+export class Layout {
+  readonly view: View;
+  readonly targets: CopyTargets;
+  readonly r: number;
+  readonly #overlay: Overlay | null;
+  readonly #change: Int8Array | null;
+
+  constructor(view: View, targets: CopyTargets, r: number, overlay: Overlay | null) {
+    this.view = view;
+    this.targets = targets;
+    this.r = r;
+    this.#overlay = overlay !== null && view.resource(overlay.shard) === r ? overlay : null;
+    this.#change = this.#overlay === null ? null : new Int8Array(view.brokers.count);
+    if (this.#overlay === null || this.#change === null) return;
+    for (const b of view.finished(this.#overlay.shard)) this.#change[b] = (this.#change[b] ?? 0) - 1;
+    for (const b of this.#overlay.copies) this.#change[b] = (this.#change[b] ?? 0) + 1;
+  }
+
+  set(s: number): readonly number[] {
+    return this.#overlay !== null && this.#overlay.shard === s ? this.#overlay.copies : this.view.finished(s);
+  }
+
+  copies(b: number): number {
+    return this.view.tally.copiesOf(this.r, b) + (this.#change?.[b] ?? 0);
+  }
+
+  /** Copies above ceiling (positive) or below floor (negative). */
+  off(b: number): number {
+    const { share } = this.targets.of(this.r);
+    const count = this.copies(b);
+    const floor = share.floor(b);
+    const off = outside(count, floor, share.ceiling(b));
+    return count < floor ? -off : off;
+  }
+
+  isLevel(): boolean {
+    return this.view.brokers.liveList.every((b) => this.off(b) === 0);
+  }
+
+  /** May the shard's copy on `from` go to `to`, as far as sets, caps and zones are concerned? */
+  allows(s: number, from: number, to: number, mode: SpanMode): boolean {
+    const { view, targets, r } = this;
+    const set = this.set(s);
+    if (set.includes(to) || view.holds(s, to) || view.room(to) <= 0) return false;
+    const { zone } = view.brokers;
+    if (zone[from] === zone[to]) return true;
+    const after = replaced(set, from, to);
+    if (zoneFault(view, targets, r, after) > zoneFault(view, targets, r, set)) return false;
+    return mode === 'narrow' || zonesAfter(view, after) >= zonesAfter(view, set);
+  }
+
+  /** Where a path that lowers component (4) may begin and end, the steepest first. */
+  gradients(): Gradient[] {
+    const { share } = this.targets.of(this.r);
+    const above = (b: number, least: number): boolean => this.off(b) >= least;
+    const below = (b: number, least: number): boolean => this.off(b) <= -least;
+    return [
+      { isSource: (b) => above(b, 1), isSink: (b) => this.copies(b) < share.ceiling(b) },
+      { isSource: (b) => this.copies(b) > share.floor(b), isSink: (b) => below(b, 1) },
+      { isSource: (b) => above(b, 2), isSink: (b) => this.copies(b) <= share.ceiling(b) },
+      { isSource: (b) => this.copies(b) >= share.floor(b), isSink: (b) => below(b, 2) },
+    ];
+  }
+}
+
+/** By broker: links of the shortest path to a sink, NONE where there is none or it is longer than a source's. */
+export interface Distances {
+  readonly links: Int32Array;
+  /** The shortest over all sources; 0: no path. */
+  readonly length: number;
+}
+
+/** Breadth first from the sinks, until a source is reached. */
+export function distances(layout: Layout, gradient: Gradient, mode: SpanMode): Distances {
+  const { view, r } = layout;
+  const links = new Int32Array(view.brokers.count).fill(NONE);
+  let frontier: number[] = [];
+  let sources = 0;
+  for (const b of view.brokers.liveList) {
+    if (gradient.isSink(b) && view.room(b) > 0) {
+      links[b] = 0;
+      frontier.push(b);
+    } else if (gradient.isSource(b)) sources++;
+  }
+  if (sources === 0) return { links, length: 0 };
+  const end = view.firstShard[r + 1] ?? 0;
+  for (let length = 1; frontier.length > 0; length++) {
+    const reached: number[] = [];
+    let found = false;
+    for (let s = view.firstShard[r] ?? 0; s < end; s++) {
+      if (view.counts[s] === 0) continue;
+      const leader = view.nextLeader(s);
+      for (const from of layout.set(s)) {
+        if (from === leader || links[from] !== NONE || view.brokers.live[from] === 0) continue;
+        if (!frontier.some((to) => layout.allows(s, from, to, mode))) continue;
+        links[from] = length;
+        reached.push(from);
+        if (gradient.isSource(from)) found = true;
+      }
+    }
+    if (found) return { links, length };
+    frontier = reached;
+  }
+  return { links, length: 0 };
+}
+
+/** The shortest path over a resource's gradients; `null`: none. */
+export function shortestPath(
+  layout: Layout,
+  mode: SpanMode,
+): { readonly gradient: Gradient; readonly distances: Distances } | null {
+  let best: { gradient: Gradient; distances: Distances } | null = null;
+  for (const gradient of layout.gradients()) {
+    const found = distances(layout, gradient, mode);
+    if (found.length === 0 || (best !== null && found.length >= best.distances.length)) continue;
+    best = { gradient, distances: found };
+    if (found.length === 1) break;
+  }
+  return best;
+}
+
+/**
+ * Component (5): links of the shortest chain over all resources. Chains that lower a shard's zones (policy
+ * `broker`) count as longer than any that do not; "no chain at all" as longer than any chain; 0: all are level.
+ */
+export function chainLength(view: View, targets: CopyTargets, overlay: Overlay | null = null): number {
+  const { count } = view.brokers;
+  let shortest = 0;
+  for (let r = 0; r < view.resourceCount; r++) {
+    if ((view.tally.shards[r] ?? 0) === 0) continue;
+    const layout = new Layout(view, targets, r, overlay);
+    if (layout.isLevel()) continue;
+    const length = pathLength(layout, count);
+    if (shortest === 0 || length < shortest) shortest = length;
+    if (shortest === 1) break;
+  }
+  return shortest;
+}
+
+function pathLength(layout: Layout, count: number): number {
+  const kept = shortestPath(layout, 'keep');
+  if (kept !== null) return kept.distances.length;
+  const narrow = mayNarrow(layout.targets, layout.r) ? shortestPath(layout, 'narrow') : null;
+  return narrow === null ? 2 * count : count + narrow.distances.length;
+}
+
+/** Under `broker` a shard's zones may become fewer, where nothing else levels. */
+export function mayNarrow(targets: CopyTargets, r: number): boolean {
+  return targets.of(r).rule.policy === 'broker' && targets.field.shared.length > 0;
+}

@@ -1,0 +1,79 @@
+import type { View } from '../view.ts';
+import type { CopyTargets } from './targets.ts';
+import { copiesIn, zonesAfter } from './zones.ts';
+
+/** Copies of a set above its zones' limits, and zones it misses under `zone`: component (3) for one shard. */
+export function zoneFault(view: View, targets: CopyTargets, r: number, copies: readonly number[]): number {
+  const { rule, limits } = targets.of(r);
+  if (limits === null && rule.span === 0) return 0;
+  let fault = 0;
+  if (limits !== null) {
+    for (let i = 0; i < copies.length; i++) {
+      const zone = view.brokers.zone[copies[i] ?? 0] ?? 0;
+      let before = 0;
+      for (let j = 0; j < i; j++) if (view.brokers.zone[copies[j] ?? 0] === zone) before++;
+      if (before >= (limits[zone] ?? 1)) fault++;
+    }
+  }
+  if (rule.span > 0) fault += Math.max(0, Math.min(rule.span, copies.length) - zonesAfter(view, copies));
+  return fault;
+}
+
+/** Copies outside floor…ceiling of `t_b`: 0 inside, else how many too many or too few. */
+export function outside(count: number, floor: number, ceiling: number): number {
+  return count > ceiling ? count - ceiling : Math.max(0, floor - count);
+}
+
+/** By how much `outside`, squared, changes when a count changes by one. */
+export function squaredChange(count: number, by: 1 | -1, floor: number, ceiling: number): number {
+  const before = outside(count, floor, ceiling);
+  const after = outside(count + by, floor, ceiling);
+  return after * after - before * before;
+}
+
+/** What moving one copy of resource `r` changes: components (4) and (6). */
+export function moveChange(
+  view: View,
+  targets: CopyTargets,
+  move: { readonly r: number; readonly from: number; readonly to: number },
+): { readonly copies: number; readonly totals: number } {
+  const { r, from, to } = move;
+  const { share } = targets.of(r);
+  const { tally } = view;
+  const totals = targets.totals();
+  const total = (b: number, by: 1 | -1): number =>
+    squaredChange(tally.copies[b] ?? 0, by, totals.floor[b] ?? 0, totals.ceiling[b] ?? 0);
+  return {
+    copies:
+      squaredChange(tally.copiesOf(r, from), -1, share.floor(from), share.ceiling(from)) +
+      squaredChange(tally.copiesOf(r, to), 1, share.floor(to), share.ceiling(to)),
+    totals: total(from, -1) + total(to, 1),
+  };
+}
+
+/** Negative if broker `a` is further above its `t_b` of resource `r` than `b`; exact. */
+export function compareAbove(view: View, targets: CopyTargets, r: number, a: number, b: number): number {
+  const { share } = targets.of(r);
+  const whole = (x: number): number =>
+    view.tally.copiesOf(r, x) - (view.brokers.live[x] === 1 ? share.floor(x) : 0);
+  const difference = whole(b) - whole(a);
+  if (difference !== 0) return difference;
+  const rest = (x: number): number => (view.brokers.live[x] === 1 ? share.remainder(x) : 0);
+  return rest(a) * share.denominator(b) - rest(b) * share.denominator(a);
+}
+
+/** Negative if broker `a` is further above its share of all copies than `b`. */
+export function compareTotals(view: View, targets: CopyTargets, a: number, b: number): number {
+  const { exact } = targets.totals();
+  const above = (x: number): number => (view.tally.copies[x] ?? 0) - (exact[x] ?? 0);
+  return above(b) - above(a);
+}
+
+/** A set with one copy replaced; `NONE` for `from` adds. */
+export function replaced(copies: readonly number[], from: number, to: number): number[] {
+  const set = copies.filter((b) => b !== from);
+  set.push(to);
+  return set;
+}
+
+export { copiesIn, zonesAfter };

@@ -1,0 +1,84 @@
+import type { View } from '../view.ts';
+import { moveChange, replaced, zoneFault } from './measure.ts';
+import { rejectedFor, type FollowerMove, type SlotCheck } from './step.ts';
+import type { CopyTargets } from './targets.ts';
+import { zonesAfter } from './zones.ts';
+
+interface Found {
+  readonly shard: number;
+  readonly from: number;
+  readonly to: number;
+  /** Failed moves, zone fault after less before, copies, zones lost, totals; smaller first. */
+  readonly key: readonly number[];
+  readonly second: number | null;
+}
+
+/**
+ * Step 6: a follower that is over its zone's limit, or stands where a zone is missing under `zone`, is replaced.
+ * `null`: no shard is wrong, none can be put right, or the slots are in the way.
+ */
+export function zoneStep(view: View, targets: CopyTargets, ok: SlotCheck): FollowerMove | null {
+  let best: Found | null = null;
+  for (let s = 0; s < view.shardCount; s++) {
+    if (!view.free(s)) continue;
+    const r = view.resource(s);
+    const failed = view.rows[s]?.failedMoves ?? 0;
+    if (best !== null && failed >= (best.key[0] ?? 0)) continue;
+    if (zoneFault(view, targets, r, view.finished(s)) === 0) continue;
+    best = repair(view, targets, s, ok) ?? best;
+    if (best?.key[0] === 0) break;
+  }
+  if (best === null) return null;
+  const { shard, from, to } = best;
+  const set = view.finished(shard);
+  const zoneName = (b: number): string => view.brokers.zoneNames[view.brokers.zone[b] ?? 0] ?? '';
+  const zonesThen = zonesAfter(view, replaced(set, from, to));
+  return {
+    shard,
+    from,
+    to,
+    reason: 'zone',
+    rule: zonesThen > zonesAfter(view, set) ? 'zone_missing' : 'zone_limit',
+    detail: `zone ${zoneName(from)} holds more copies than its limit of ${targets.limit(view.resource(shard), view.brokers.zone[from] ?? 0)}, or zone ${zoneName(to)} none; the shard spans ${zonesThen} zones afterwards`,
+    rejected: rejectedFor(view, shard, to),
+    runnerUp: best.second === null ? null : view.brokers.id(best.second),
+  };
+}
+
+/** The best follower move that lowers one shard's zone fault. */
+function repair(view: View, targets: CopyTargets, s: number, ok: SlotCheck): Found | null {
+  const r = view.resource(s);
+  const set = view.finished(s);
+  const fault = zoneFault(view, targets, r, set);
+  const ranking = targets.ranking(s);
+  const failed = view.rows[s]?.failedMoves ?? 0;
+  let best: Found | null = null;
+  for (const from of set) {
+    if (from === view.nextLeader(s) || view.brokers.live[from] === 0) continue;
+    for (const to of view.brokers.liveList) {
+      if (view.holds(s, to) || set.includes(to) || view.room(to) <= 0 || !ok(from, to)) continue;
+      const after = replaced(set, from, to);
+      const change = zoneFault(view, targets, r, after) - fault;
+      if (change >= 0) continue;
+      const gain = moveChange(view, targets, { r, from, to });
+      const key = [failed, change, gain.copies, -zonesAfter(view, after), gain.totals];
+      if (
+        best === null ||
+        before(key, best.key) ||
+        (same(key, best.key) && ranking.compare(to, best.to) < 0)
+      ) {
+        best = { shard: s, from, to, key, second: best === null || best.to === to ? null : best.to };
+      }
+    }
+  }
+  return best;
+}
+
+function before(a: readonly number[], b: readonly number[]): boolean {
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return (a[i] ?? 0) < (b[i] ?? 0);
+  return false;
+}
+
+function same(a: readonly number[], b: readonly number[]): boolean {
+  return a.every((n, i) => n === b[i]);
+}
