@@ -2,7 +2,7 @@ import type { Net } from '../net.ts';
 import type { Disk } from '../disk.ts';
 import type { Message } from '../../raft/index.ts';
 import { RaftChecks } from './checks.ts';
-import { HEALTHY_DISK, SimDisk } from './disk.ts';
+import { HEALTHY_DISK, isSimulatedFailure, SimDisk } from './disk.ts';
 import { HEALTHY_LINK, SimNetwork } from './net.ts';
 import type { SimPlan, SimSettings, Target } from './plan.ts';
 import { ANY_FOLLOWER, ANY_LEADER } from './plan.ts';
@@ -30,6 +30,8 @@ export interface BootContext {
 
 /** One running member, as clients and the world meet it. Every refusal is an EvenkeelError. */
 export interface Member {
+  /** For people: its role, term, and how far its log goes. */
+  readonly description: string;
   readonly leads: boolean;
   readonly term: number;
   readonly appliedIndex: number;
@@ -67,8 +69,6 @@ interface Host {
   member: Member | null;
   /** Dies when the point has been passed `skip` more times. */
   armed: { point: CrashPoint; skip: number; powerCut: boolean; downMs: number } | null;
-  /** Its disk was made to fail: stopping itself is right. */
-  diskMayFail: boolean;
   /** Set while it must stay down. */
   banned: boolean;
 }
@@ -95,7 +95,7 @@ export class SimCluster {
     for (const id of plan.members) {
       const disk = new SimDisk(world, id);
       const host = { id, disk, lives: 0, process: null, member: null, armed: null };
-      this.#hosts.set(id, { ...host, diskMayFail: false, banned: false });
+      this.#hosts.set(id, { ...host, banned: false });
     }
     this.healLinks();
     this.healDisks();
@@ -116,6 +116,16 @@ export class SimCluster {
   /** A running member; `null` while it is down or still starting. */
   member(id: string): Member | null {
     return this.#host(id).member;
+  }
+
+  /** For people: where everybody is. */
+  describe(): string {
+    return [...this.#hosts.values()]
+      .map(({ id, process, member }) => {
+        const state = process === null ? 'down' : process.stalled ? 'stalled' : 'up';
+        return `${id} ${state}: ${member?.description ?? 'not serving'}`;
+      })
+      .join('\n  ');
   }
 
   get leader(): string | null {
@@ -166,7 +176,6 @@ export class SimCluster {
 
   failDisk(id: string, full: boolean, forMs: number): void {
     const host = this.#host(id);
-    host.diskMayFail = true;
     if (!full) host.disk.failNextWrite();
     else {
       host.disk.faults.full = true;
@@ -222,11 +231,10 @@ export class SimCluster {
   /** A member ended by itself: right if its disk failed, a fault of ours if not. */
   #ended(host: Host, process: SimProcess, error: Error): void {
     if (!process.alive) return;
-    if (!host.diskMayFail) {
+    if (!isSimulatedFailure(error)) {
       this.world.fail(new Error(`${host.id} stopped itself: ${error.message}`, { cause: error }));
       return;
     }
-    host.diskMayFail = host.disk.faults.full;
     this.kill(host.id, { powerCut: false, downMs: SUPERVISOR_MS });
   }
 

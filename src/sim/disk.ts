@@ -47,6 +47,14 @@ const LIE_MS = 2_000;
 /** A write that is not synced. */
 const SYSTEM_CALL_MS = 0.02;
 
+const SIMULATED = '(simulated)';
+
+/** Whether an error, or what caused it, is a failure that a simulated disk was made to have. */
+export function isSimulatedFailure(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return error.message.includes(SIMULATED) || isSimulatedFailure(error.cause);
+}
+
 /**
  * One machine's disk; it outlives the machine's processes. Writes go to an unsynced buffer first and reach
  * the durable image in order, file by file. A power cut keeps a random beginning of what each file was to take.
@@ -199,7 +207,7 @@ export class SimDisk {
         if (!process.alive) return;
         if (fails) {
           const why = faults.full ? 'no space left on device' : 'input/output error';
-          process.deliver(() => reject(new Error(`${why} (simulated)`)));
+          process.deliver(() => reject(new Error(`${why} ${SIMULATED}`)));
           return;
         }
         change.acknowledged = true;

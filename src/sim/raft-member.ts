@@ -5,7 +5,9 @@ import { SILENT_LOGGER } from '../logger.ts';
 import { PeerTransport } from '../wire/index.ts';
 import type { BootContext, Member, RegisterValue, WriteRequest } from './cluster.ts';
 import {
+  decodeResult,
   encodeCommand,
+  encodeResult,
   RegisterMachine,
   type RegisterCommand,
   type RegisterResult,
@@ -15,6 +17,8 @@ import { tapStateMachine, tapStorage, tapTransport } from './taps.ts';
 const CLUSTER_ID = 'simulated';
 const PEER_PORT = 7501;
 const TRANSFER_MS = 2_000;
+const MAX_PENDING = 1_000;
+const PROPOSE = 'registers.propose';
 
 const CODES: Readonly<Record<RaftErrorCode, ErrorCode>> = {
   notLeader: 'no_leader',
@@ -47,7 +51,8 @@ export async function bootRaftMember(context: BootContext): Promise<Member> {
     snapshotEveryEntries,
     trailingEntries,
     snapshotRetryMs: electionTimeoutMs * 2,
-    maxPendingProposals: 1_000,
+    maxPendingProposals: MAX_PENDING,
+    maxPendingReads: MAX_PENDING,
   };
   const transport = new PeerTransport({
     net,
@@ -75,20 +80,29 @@ export async function bootRaftMember(context: BootContext): Promise<Member> {
     limits,
   });
   node.onFatal((error) => context.onFatal(error));
-  return new RaftMember(node, machine, context, 1_000);
+  const member = new RaftMember(node, transport, machine, context);
+  transport.serve(PROPOSE, async (data, { deadlineMs }) =>
+    encodeResult(await member.proposeHere(data, deadlineMs)),
+  );
+  return member;
 }
 
 class RaftMember implements Member {
   readonly #node: RaftNode;
+  readonly #transport: PeerTransport;
   readonly #machine: RegisterMachine;
   readonly #context: BootContext;
-  readonly #maxPending: number;
 
-  constructor(node: RaftNode, machine: RegisterMachine, context: BootContext, maxPending: number) {
+  constructor(node: RaftNode, transport: PeerTransport, machine: RegisterMachine, context: BootContext) {
     this.#node = node;
+    this.#transport = transport;
     this.#machine = machine;
     this.#context = context;
-    this.#maxPending = maxPending;
+  }
+
+  get description(): string {
+    const { role, term, leaderId, commitIndex, appliedIndex, lastIndex } = this.#node.status();
+    return `${role} t${term} of ${leaderId ?? 'nobody'}, log ${lastIndex}, commit ${commitIndex}, applied ${appliedIndex}`;
   }
 
   get leads(): boolean {
@@ -132,14 +146,25 @@ class RaftMember implements Member {
 
   checkBounds(): void {
     const { id, pendingProposals, pendingReads } = this.#node.status();
-    if (pendingProposals > this.#maxPending)
-      throw new Error(`bound: ${id} holds ${pendingProposals} proposals`);
-    if (pendingReads > this.#maxPending) throw new Error(`bound: ${id} holds ${pendingReads} reads`);
+    if (pendingProposals > MAX_PENDING) throw new Error(`bound: ${id} holds ${pendingProposals} proposals`);
+    if (pendingReads > MAX_PENDING) throw new Error(`bound: ${id} holds ${pendingReads} reads`);
   }
 
+  async proposeHere(data: Uint8Array, deadlineMs: number): Promise<RegisterResult> {
+    const applied = await translated(this.#node.propose(data, this.#deadline(deadlineMs)));
+    return applied.result as RegisterResult;
+  }
+
+  /** Here if this member leads, else through the one that it believes does. */
   async #propose(command: RegisterCommand, deadlineMs: number): Promise<RegisterResult> {
-    const applied = await translated(this.#node.propose(encodeCommand(command), this.#deadline(deadlineMs)));
-    const result = applied.result as RegisterResult;
+    const data = encodeCommand(command);
+    const { role, leaderId, id } = this.#node.status();
+    let result: RegisterResult;
+    if (role === 'leader' || leaderId === null || leaderId === id) {
+      result = await this.proposeHere(data, deadlineMs);
+    } else {
+      result = decodeResult(await this.#transport.call(leaderId, PROPOSE, data, deadlineMs));
+    }
     if (result.type === 'refused') throw new EvenkeelError(result.code, result.message);
     return result;
   }

@@ -98,3 +98,11 @@ export function encodeCommand(command: RegisterCommand): Uint8Array {
 function decodeCommand(data: Uint8Array): RegisterCommand {
   return JSON.parse(new TextDecoder().decode(data)) as RegisterCommand;
 }
+
+export function encodeResult(result: RegisterResult): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(result));
+}
+
+export function decodeResult(data: Uint8Array): RegisterResult {
+  return JSON.parse(new TextDecoder().decode(data)) as RegisterResult;
+}

@@ -141,7 +141,10 @@ class Run {
   async #within(ms: number, what: string, holds: () => boolean): Promise<void> {
     const untilMs = this.#world.nowMs + ms;
     await this.#world.run({ untilMs, until: holds });
-    if (!holds()) throw new Error(`no progress: ${what} not within ${ms} ms of virtual time`);
+    if (holds()) return;
+    throw new Error(
+      `no progress: ${what} not within ${ms} ms of virtual time\n  ${this.#cluster.describe()}`,
+    );
   }
 
   #watchBounds(): void {

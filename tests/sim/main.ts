@@ -4,12 +4,13 @@ import { parseArgs } from 'node:util';
 import { bootRaftMember, drawPlan, shrinkPlan, type SimPlan, type SimResult } from '../../src/sim/index.ts';
 import { play } from './judge.ts';
 
-const USAGE = `npm run sim -- [--seed N] [--seeds N] [--minutes M] [--from N] [--plan FILE] [--shrink] [--out FILE]
+const USAGE = `npm run sim -- [--seed N] [--seeds N] [--minutes M] [--from N] [--plan FILE] [--stop] [--shrink] [--out FILE]
 
   --seed N     this seed alone
   --seeds N    seeds from --from on (1 unless given)
   --minutes M  seeds from --from on until the time has passed
   --plan FILE  a written plan instead of a seed
+  --stop       at the first seed that fails
   --shrink     a failing plan is made short and written to --out (sim-plan.json)
 `;
 
@@ -20,6 +21,7 @@ const { values } = parseArgs({
     minutes: { type: 'string' },
     from: { type: 'string', default: '1' },
     plan: { type: 'string' },
+    stop: { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
     out: { type: 'string', default: 'sim-plan.json' },
     help: { type: 'boolean', default: false },
@@ -106,6 +108,7 @@ async function main(): Promise<number> {
     }
     failed++;
     report(plan, result);
+    if (values.stop) return 1;
     if (values.shrink) {
       await shrink(plan, result.failure);
       return 1;
