@@ -1,5 +1,8 @@
 import type { Move, Policy } from './model.ts';
 
+/** What a move needs of the slots. */
+export type SlotUse = Pick<Move, 'copied' | 'from' | 'to'>;
+
 /**
  * Moves in flight against the policy's slots. A move that copies data takes a copy slot, and counts at the
  * broker it goes to and the one it leaves; a leadership move that copies nothing takes a hand-over slot.
@@ -22,16 +25,16 @@ export class MoveSlots {
     return this.#perBroker.get(broker) ?? 0;
   }
 
-  add(move: Move): void {
+  add(move: SlotUse): void {
     this.#count(move, 1);
   }
 
-  remove(move: Move): void {
+  remove(move: SlotUse): void {
     this.#count(move, -1);
   }
 
   /** Why the policy has no room for one more move like this; `null`: it has. */
-  refusal(move: Move, policy: Policy): string | null {
+  refusal(move: SlotUse, policy: Policy): string | null {
     if (!move.copied) {
       return this.#handovers < policy.maxConcurrentHandovers
         ? null
@@ -49,7 +52,7 @@ export class MoveSlots {
     return null;
   }
 
-  #count(move: Move, by: 1 | -1): void {
+  #count(move: SlotUse, by: 1 | -1): void {
     if (!move.copied) {
       this.#handovers += by;
       return;
@@ -63,6 +66,6 @@ export class MoveSlots {
   }
 }
 
-function endsOf(move: Move): readonly string[] {
+function endsOf(move: SlotUse): readonly string[] {
   return move.from === null ? [move.to] : [move.to, move.from];
 }

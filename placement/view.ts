@@ -57,6 +57,8 @@ export class View {
   /** By shard: 1 once this pass has a step for it; at most one step a shard and pass. */
   readonly touched: Uint8Array;
   readonly tally: Tally;
+  /** Only shards whose moves failed at most so often are free: the others are at the back of the queue. */
+  failedLimit = Infinity;
   readonly #copies: (readonly number[])[];
   readonly #inSync: (readonly number[])[];
   readonly #finished: (readonly number[])[];
@@ -251,9 +253,15 @@ export class View {
     return (this.brokers.cap[b] ?? 0) - (this.tally.held[b] ?? 0);
   }
 
-  /** May be moved by an optional step: its leader serves, nothing is in flight, this pass has no step for it. */
+  /** A move may start: the leader serves, nothing is in flight, this pass has no step for it, and it is its turn. */
   free(s: number): boolean {
-    return this.counts[s] === 1 && this.touched[s] === 0 && this.move(s) === null;
+    if (this.counts[s] === 0 || this.touched[s] === 1 || this.move(s) !== null) return false;
+    return this.failedMoves(s) <= this.failedLimit;
+  }
+
+  /** Moves of the shard given up since the last that finished. */
+  failedMoves(s: number): number {
+    return this.rows[s]?.failedMoves ?? 0;
   }
 
   /** A shard's first leader, and its only copy until setCopies. */
@@ -271,22 +279,36 @@ export class View {
     this.#change(s, { copies });
   }
 
-  /** A new leader, at once. A move in flight ends with the leader that started it; `copies` is the set that stays. */
-  promote(s: number, leader: number, copies: readonly number[]): void {
-    this.#inSync[s] = this.inSync(s).filter((b) => copies.includes(b));
-    this.#change(s, { leader, copies, move: null });
+  /** A new leader, at once: `copies` and `inSync` are what stays of the set, `move` what goes on under the new leader. */
+  promote(
+    s: number,
+    leader: number,
+    kept: { copies: readonly number[]; inSync: readonly number[]; move: ShardMove | null },
+  ): void {
+    this.#inSync[s] = kept.inSync;
+    this.#change(s, { leader, copies: kept.copies, move: kept.move });
   }
 
-  /** An ephemeral shard's leader, replaced by any broker: there is no log, so it is in sync as it is given the shard. */
-  replaceLeader(s: number, leader: number, copies: readonly number[]): void {
-    this.#inSync[s] = [...new Set([leader, ...this.inSync(s).filter((b) => copies.includes(b))])];
-    this.#change(s, { leader, copies, move: null });
-  }
-
-  /** Starts or re-writes a move; the destination joins the copies if it holds none. */
+  /**
+   * Starts or re-writes a move; the destination joins the copies if it holds none. An ephemeral shard has no log
+   * to copy: its destination is in sync from the start.
+   */
   setMove(s: number, move: ShardMove): void {
     const copies = this.copies(s);
+    if (!this.resourceRow(this.resource(s)).durable && !this.isInSync(s, move.to)) {
+      this.#inSync[s] = [...this.inSync(s), move.to];
+    }
     this.#change(s, { copies: copies.includes(move.to) ? copies : [...copies, move.to], move });
+  }
+
+  /** Takes back a move that this pass has just set. */
+  cancelMove(s: number): void {
+    const move = this.move(s);
+    const row = this.rows[s];
+    if (move === null || row === undefined || row.move !== null)
+      throw new Error(`${this.shardKey(s)} has no new move`);
+    this.#inSync[s] = row.inSync.map((id) => this.brokers.indexOf(id));
+    this.#change(s, { copies: row.replicas.map((id) => this.brokers.indexOf(id)), move: null });
   }
 
   /** Ends the move in flight: `leader` leads and `copies` are the set from here on. */

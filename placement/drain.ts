@@ -1,0 +1,137 @@
+import { NONE } from './broker-table.ts';
+import { restoreDestination } from './copies/index.ts';
+import { startCopyMove, whyOf } from './copy-start.ts';
+import type { LeaderMoves } from './leader-moves.ts';
+import { mustCopy, shardToCopy, startLeaderMove } from './leader-start.ts';
+import type { Pass } from './pass.ts';
+import type { Why } from './plan-types.ts';
+
+/**
+ * Step 2, leaderships of brokers that are leaving: to an in-sync copy on a broker below its target where there is one,
+ * then by copying towards targets; where caps or copies out of sync put targets out of reach, to the in-sync copy
+ * that leads the least above its target, then to any broker with room.
+ */
+export function drainLeaders(pass: Pass, moves: LeaderMoves, shards: readonly number[]): void {
+  const { view } = pass;
+  const resources = [...new Set(shards.map((s) => view.resource(s)))];
+  for (const r of resources) {
+    for (const { shard, from, to } of moves.of(r).handovers) {
+      if (view.brokers.live[from] === 1 || !view.free(shard)) continue;
+      if (pass.hasSlot(false, from, to)) start(pass, shard, to, 'in_sync_below_target');
+    }
+  }
+  for (const r of resources) drainByCopying(pass, moves, r);
+  for (const s of shards) {
+    if (!view.free(s) || reachable(pass, moves, s)) continue;
+    const to = anyDestination(pass, s);
+    if (to === NONE) pass.wait(s, 'no_destination', nowhereToGo(pass, s));
+    else if (pass.hasSlot(mustCopy(pass, s, to), view.nextLeader(s), to))
+      start(pass, s, to, 'targets_out_of_reach');
+  }
+}
+
+/** One of the resource's moves towards targets takes this shard, or could: it only waits for its turn. */
+function reachable(pass: Pass, moves: LeaderMoves, s: number): boolean {
+  const { view } = pass;
+  const { handovers, supply, demand } = moves.of(view.resource(s));
+  if (handovers.some((handover) => handover.shard === s)) return true;
+  if ((supply[view.nextLeader(s)] ?? 0) <= 0) return false;
+  return view.brokers.liveList.some((b) => (demand[b] ?? 0) > 0 && view.room(b) > 0 && !view.holds(s, b));
+}
+
+function drainByCopying(pass: Pass, moves: LeaderMoves, r: number): void {
+  const { view } = pass;
+  const { handovers, supply, demand } = moves.of(r);
+  const taken = new Set(handovers.map((handover) => handover.shard));
+  for (let from = 0; from < view.brokers.count; from++) {
+    if (view.brokers.draining[from] === 0) continue;
+    const takers = [...view.brokers.liveList].filter((b) => (demand[b] ?? 0) > 0);
+    takers.sort((a, b) => (demand[b] ?? 0) - (demand[a] ?? 0) || a - b);
+    for (const to of takers) {
+      while ((supply[from] ?? 0) > 0 && (demand[to] ?? 0) > 0 && pass.hasSlot(true, from, to)) {
+        const shard = shardToCopy(pass, r, { from, to, taken, optional: false });
+        if (shard === NONE) break;
+        start(pass, shard, to, 'copy_below_target');
+        supply[from] = (supply[from] ?? 0) - 1;
+        demand[to] = (demand[to] ?? 0) - 1;
+      }
+    }
+  }
+}
+
+function anyDestination(pass: Pass, s: number): number {
+  const { view, targets } = pass;
+  const r = view.resource(s);
+  const ranking = pass.rendezvous.of(view.shardKey(s));
+  const above = (b: number): number => view.tally.leadersOf(r, b) - targets.of(r, b);
+  const inOrder = (a: number, b: number): number =>
+    above(a) - above(b) ||
+    (view.tally.leaders[a] ?? 0) - (view.tally.leaders[b] ?? 0) ||
+    ranking.compare(a, b);
+  const live = [...view.brokers.liveList].sort(inOrder);
+  const inSync = live.find((b) => view.isInSync(s, b));
+  return inSync ?? live.find((b) => !view.holds(s, b) && view.room(b) > 0) ?? NONE;
+}
+
+function start(pass: Pass, s: number, to: number, rule: string): void {
+  startLeaderMove(pass, { shard: s, to, reason: 'drain', why: drainWhy(pass, s, to, rule), optional: false });
+}
+
+function drainWhy(pass: Pass, s: number, to: number, rule: string): Why {
+  const { view, targets } = pass;
+  const r = view.resource(s);
+  const id = (b: number): string => view.brokers.id(b);
+  const others = view.copies(s).filter((b) => b !== to && b !== view.nextLeader(s));
+  const by = (b: number): string =>
+    view.brokers.live[b] === 0
+      ? 'not_live'
+      : !view.isInSync(s, b)
+        ? 'out_of_sync'
+        : view.tally.leadersOf(r, b) >= targets.of(r, b)
+          ? 'at_target'
+          : 'less_far_below_target';
+  const led = `leads ${view.tally.leadersOf(r, to)} of ${view.resourceKeys[r]} (target ${targets.of(r, to)})`;
+  return {
+    rule,
+    detail: `${id(view.nextLeader(s))} is draining; ${id(to)} ${led}`,
+    rejected: others.map((b) => ({ broker: id(b), by: by(b) })),
+    runnerUp: others.filter((b) => view.brokers.live[b] === 1).map(id)[0] ?? null,
+  };
+}
+
+function nowhereToGo(pass: Pass, s: number): string {
+  const { view } = pass;
+  const { brokers } = view;
+  const id = (b: number): string => brokers.id(b);
+  const behind = view.copies(s).filter((b) => brokers.live[b] === 1 && !view.isInSync(s, b));
+  const full = [...brokers.liveList].filter((b) => !view.holds(s, b));
+  const parts = [
+    behind.length > 0 ? `live but out of sync: ${behind.map(id).join(', ')}` : 'no live broker holds a copy',
+    full.length > 0
+      ? `outside its set at maxShards: ${full.map((b) => `${id(b)} ${view.tally.held[b]} of ${brokers.cap[b]}`).join(', ')}; 1 copy of room is missing`
+      : 'no live broker is outside its set',
+  ];
+  return `${id(view.nextLeader(s))} is draining and leads it; ${parts.join('; ')}`;
+}
+
+/** Step 2, copies: once the leaderships have what slots there are, each copy on a leaving broker is replaced. */
+export function drainCopies(pass: Pass, shards: readonly number[]): void {
+  const { view } = pass;
+  for (const s of shards) {
+    if (!view.free(s)) continue;
+    const leaving = view.finished(s).find((b) => view.brokers.draining[b] === 1 && b !== view.nextLeader(s));
+    if (leaving === undefined) continue;
+    const found = restoreDestination(view, pass.copyTargets, s, leaving, pass.slotTest(s));
+    if (found === null) continue;
+    if ('waiting' in found) pass.wait(s, found.waiting.reason, found.waiting.detail);
+    else
+      startCopyMove(pass, {
+        shard: s,
+        from: leaving,
+        to: found.to,
+        reason: 'drain',
+        why: whyOf(found),
+        optional: false,
+      });
+  }
+}

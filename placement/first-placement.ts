@@ -1,0 +1,139 @@
+import { Admission } from './admission.ts';
+import { NO_CAP, NONE } from './broker-table.ts';
+import { dealFollowers, finishDealing } from './copies/index.ts';
+import type { Pass } from './pass.ts';
+import { Placer } from './place.ts';
+import type { Why } from './plan-types.ts';
+import { keptThrough } from './promote.ts';
+
+/** The shards that were never placed and can be now, rising. The others are listed with what they wait for. */
+export function admitNew(pass: Pass): number[] {
+  const { view } = pass;
+  const admission = new Admission(view);
+  const admitted: number[] = [];
+  for (let s = 0; s < view.shardCount; s++) {
+    if (view.leader[s] !== NONE) continue;
+    const factor = view.factor(view.resource(s));
+    if (waitsToSettle(pass, s)) continue;
+    if (admission.admit(factor)) admitted.push(s);
+    else if (factor === 0) pass.refuse(s, 'no_live_broker', noLiveBroker(pass));
+    else pass.refuse(s, 'no_room', noRoom(pass, factor));
+  }
+  return admitted;
+}
+
+/** Until the first registration is `settleMs` old, a shard waits for as many live brokers as its factor. */
+function waitsToSettle(pass: Pass, s: number): boolean {
+  const { view } = pass;
+  if (view.firstRegisteredAtMs === null) return false;
+  const until = view.firstRegisteredAtMs + view.policy.settleMs;
+  const factor = view.resourceRow(view.resource(s)).replicationFactor;
+  const live = view.brokers.liveList.length;
+  if (view.nowMs >= until || live >= factor) return false;
+  pass.wakeAt(until);
+  pass.wait(
+    s,
+    'settling',
+    `${live} of ${factor} brokers are live; it waits for them until ${until} ms of cluster time`,
+  );
+  return true;
+}
+
+function noLiveBroker(pass: Pass): string {
+  const rows = pass.view.brokers.rows;
+  if (rows.length === 0) return 'no broker has registered';
+  return `no broker is live: ${rows.map((row) => `${row.id} ${row.drain ? 'draining' : row.lifecycle}`).join(', ')}`;
+}
+
+function noRoom(pass: Pass, factor: number): string {
+  const { brokers, tally } = pass.view;
+  const full = [...brokers.liveList].filter((b) => brokers.cap[b] !== NO_CAP);
+  const rooms = full.map((b) => `${brokers.id(b)} holds ${tally.held[b]} of maxShards ${brokers.cap[b]}`);
+  return `its ${factor} copies need ${factor} brokers with room besides the shards before it: ${rooms.join(', ')}`;
+}
+
+/** Step 0, the new and the ephemeral: all leaders first, then the followers of the new. */
+export function placeAll(pass: Pass, fresh: readonly number[], ephemeral: readonly number[]): void {
+  const { view, book, targets, rendezvous } = pass;
+  const placer = new Placer(view, book, targets);
+  const placed: { s: number; why: Why }[] = [];
+  for (const s of ephemeral) replaceEphemeral(pass, placer, s);
+  for (const s of fresh) {
+    const r = view.resource(s);
+    const seat = placer.seat(r, rendezvous.of(view.shardKey(s)), []);
+    if (seat === null) {
+      pass.refuse(s, 'no_room', noRoom(pass, view.factor(r)));
+      continue;
+    }
+    view.place(s, seat.broker);
+    placed.push({ s, why: seat.why });
+  }
+  if (placed.length === 0) return;
+  for (let from = 0; from < placed.length;) {
+    const r = view.resource(placed[from]?.s ?? 0);
+    let to = from;
+    while (to < placed.length && view.resource(placed[to]?.s ?? 0) === r) to++;
+    dealFollowers(
+      view,
+      pass.copyTargets,
+      r,
+      placed.slice(from, to).map((entry) => entry.s),
+    );
+    from = to;
+  }
+  finishDealing(view, pass.copyTargets);
+  for (const { s, why } of placed) writeNew(pass, s, why);
+}
+
+function writeNew(pass: Pass, s: number, why: Why): void {
+  const { view, builder } = pass;
+  builder.add(s, {
+    step: 'place',
+    role: 'leader',
+    from: NONE,
+    to: view.leader[s] ?? NONE,
+    drops: NONE,
+    reason: 'new',
+    copies: false,
+    opensEpoch: true,
+    state: 'assigning',
+    failedMoves: 0,
+    needs: view.copies(s),
+    vector: null,
+    why,
+  });
+}
+
+/** There is no log to hand over: any live broker takes the shard, in the place of the lost leader. */
+function replaceEphemeral(pass: Pass, placer: Placer, s: number): void {
+  const { view, builder } = pass;
+  const old = view.leader[s] ?? NONE;
+  const kept = keptThrough(pass, s, NONE);
+  const holders = kept.copies.filter((b) => view.brokers.live[b] === 1);
+  const seat = placer.seat(view.resource(s), pass.rendezvous.of(view.shardKey(s)), holders);
+  if (seat === null) {
+    const lost = `${view.brokers.id(old)} led it and does not serve; no live broker has room`;
+    pass.refuse(s, view.brokers.liveList.length === 0 ? 'no_live_broker' : 'no_room', lost);
+    return;
+  }
+  const to = seat.broker;
+  const stays = kept.copies.includes(to) ? kept.copies : [to, ...kept.copies.filter((b) => b !== old)];
+  const inSync = [to, ...kept.inSync.filter((b) => b !== to && stays.includes(b))];
+  const move = kept.move !== null && kept.move.to !== to && kept.move.drops !== to ? kept.move : null;
+  view.promote(s, to, { copies: stays, inSync, move });
+  builder.add(s, {
+    step: 'promote',
+    role: 'leader',
+    from: old,
+    to,
+    drops: kept.copies.includes(to) ? NONE : old,
+    reason: 'failover',
+    copies: false,
+    opensEpoch: true,
+    state: 'assigning',
+    failedMoves: view.failedMoves(s),
+    needs: [to],
+    vector: null,
+    why: seat.why,
+  });
+}

@@ -1,0 +1,97 @@
+import { matchHandovers, type Offer } from './handover-matching.ts';
+import type { Pass } from './pass.ts';
+
+/** A leadership that can be handed over without copying. */
+export interface Handover {
+  readonly shard: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What one resource still wants, from its leaders to its targets. */
+export interface ResourceMoves {
+  readonly handovers: readonly Handover[];
+  /** By broker: leaderships to give up, and to take, by copying: what the hand-overs leave. */
+  readonly supply: Int32Array;
+  readonly demand: Int32Array;
+}
+
+/**
+ * What brings one resource from who leads to its targets: as many hand-overs as there can be, and the rest by copying.
+ * Brokers that must give everything up come first. Computed once a resource and pass: who starts a copying move takes
+ * it off `supply` and `demand`; who starts a hand-over leaves the shard no longer free.
+ */
+export class LeaderMoves {
+  readonly #pass: Pass;
+  readonly #byResource = new Map<number, ResourceMoves>();
+
+  constructor(pass: Pass) {
+    this.#pass = pass;
+  }
+
+  of(r: number): ResourceMoves {
+    let moves = this.#byResource.get(r);
+    if (moves === undefined) this.#byResource.set(r, (moves = this.#find(r)));
+    return moves;
+  }
+
+  /** After a turn of the queue, who may start has changed. */
+  forget(): void {
+    this.#byResource.clear();
+  }
+
+  #find(r: number): ResourceMoves {
+    const { view, targets } = this.#pass;
+    const { count, live } = view.brokers;
+    const supply = new Int32Array(count);
+    const demand = new Int32Array(count);
+    let wanted = 0;
+    for (let b = 0; b < count; b++) {
+      const led = view.tally.leadersOf(r, b);
+      const target = live[b] === 1 ? targets.of(r, b) : 0;
+      if (led > target) supply[b] = led - target;
+      else demand[b] = target - led;
+      wanted += supply[b] ?? 0;
+    }
+    if (wanted === 0) return { handovers: [], supply, demand };
+    const offers = this.#offers(r, supply, demand);
+    const given = matchHandovers(offers, supply, demand);
+    const handovers: Handover[] = [];
+    offers.forEach(({ shard, from }, i) => {
+      const to = given[i] ?? -1;
+      if (to === -1) return;
+      handovers.push({ shard, from, to });
+      supply[from] = (supply[from] ?? 0) - 1;
+      demand[to] = (demand[to] ?? 0) - 1;
+    });
+    return { handovers, supply, demand };
+  }
+
+  #offers(r: number, supply: Int32Array, demand: Int32Array): Offer[] {
+    const { view, rendezvous } = this.#pass;
+    const durable = view.resourceRow(r).durable;
+    const needing = [...view.brokers.liveList].filter((b) => (demand[b] ?? 0) > 0);
+    const found: { offer: Offer; rank: number; failed: number; score: number }[] = [];
+    const end = view.firstShard[r + 1] ?? 0;
+    for (let s = view.firstShard[r] ?? 0; s < end; s++) {
+      const from = view.nextLeader(s);
+      if ((supply[from] ?? 0) === 0 || !this.#pass.view.free(s)) continue;
+      const fits = durable
+        ? (b: number): boolean => view.isInSync(s, b)
+        : (b: number): boolean => view.holds(s, b) || view.room(b) > 0;
+      const to = needing.filter(fits);
+      if (to.length === 0) continue;
+      const ranking = rendezvous.of(view.shardKey(s));
+      found.push({
+        offer: { shard: s, from, to: to.sort((a, b) => ranking.compare(a, b)) },
+        rank: view.brokers.live[from] === 0 ? 0 : 1,
+        failed: view.failedMoves(s),
+        score: ranking.high(from),
+      });
+    }
+    found.sort(
+      (a, b) => a.rank - b.rank || a.failed - b.failed || b.score - a.score || a.offer.shard - b.offer.shard,
+    );
+    return found.map((entry) => entry.offer);
+  }
+}

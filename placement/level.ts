@@ -1,0 +1,157 @@
+import { NONE } from './broker-table.ts';
+import { keepsZones, shardToCopy, startLeaderMove } from './leader-start.ts';
+import type { LeaderMoves, ResourceMoves } from './leader-moves.ts';
+import type { Pass } from './pass.ts';
+import type { Why } from './plan-types.ts';
+
+/** One hand-over that would level: the shard is known where nothing is copied. */
+interface Option {
+  readonly r: number;
+  readonly from: number;
+  readonly to: number;
+  readonly shard: number | null;
+}
+
+/**
+ * Steps 4 and 5. A resource that is out of floor…ceiling is levelled first: who leads the most of it hands to who
+ * leads the fewest, always from above a target to below one. Only when no resource wants a move do the totals move,
+ * by the same rule.
+ */
+export function levelLeaders(pass: Pass, moves: LeaderMoves): void {
+  if (pass.targets.settled) return;
+  if (!levelResources(pass, moves)) levelTotals(pass, moves);
+}
+
+/** Step 4. Answers whether any resource wants a move, started or not. */
+function levelResources(pass: Pass, moves: LeaderMoves): boolean {
+  const { view, objective } = pass;
+  let wanted = false;
+  for (let r = 0; r < view.resourceCount; r++) {
+    if (objective.outsideOf(r) === 0) continue;
+    if (wanted && noSlots(pass)) return true;
+    const falls = (option: Option): boolean => objective.outsideChange(r, option.from, option.to) < 0;
+    for (;;) {
+      const options = optionsOf(pass, r, moves.of(r)).filter(falls);
+      options.sort((a, b) => byLeaders(pass, r, a, b));
+      const result = startFirst(pass, options, moves, 'resource');
+      wanted ||= result !== 'none';
+      if (result !== 'started') break;
+    }
+  }
+  return wanted;
+}
+
+/** Step 5. */
+function levelTotals(pass: Pass, moves: LeaderMoves): void {
+  const { view, objective } = pass;
+  for (;;) {
+    if (noSlots(pass)) return;
+    const options: Option[] = [];
+    for (let r = 0; r < view.resourceCount; r++) {
+      for (const option of optionsOf(pass, r, moves.of(r))) {
+        if (objective.outsideChange(r, option.from, option.to) > 0) continue;
+        if (objective.totalsChange(option.from, option.to) < 0) options.push(option);
+      }
+    }
+    options.sort((a, b) => byTotals(pass, a, b));
+    if (startFirst(pass, options, moves, 'cluster') !== 'started') return;
+  }
+}
+
+function noSlots(pass: Pass): boolean {
+  return pass.copySlotsLeft <= 0 && pass.handoverSlotsLeft <= 0;
+}
+
+/** What a resource could hand over between live brokers; hand-overs first. Drains are step 2's. */
+function optionsOf(pass: Pass, r: number, { handovers, supply, demand }: ResourceMoves): Option[] {
+  const { view } = pass;
+  const options: Option[] = [];
+  for (const { shard, from, to } of handovers) {
+    if (view.brokers.live[from] === 1 && view.free(shard)) options.push({ r, from, to, shard });
+  }
+  for (const from of view.brokers.liveList) {
+    if ((supply[from] ?? 0) <= 0) continue;
+    for (const to of view.brokers.liveList) {
+      if ((demand[to] ?? 0) > 0) options.push({ r, from, to, shard: null });
+    }
+  }
+  return options;
+}
+
+function copyLast(a: Option, b: Option): number {
+  return (a.shard === null ? 1 : 0) - (b.shard === null ? 1 : 0);
+}
+
+/** Among equals the hand-over first, then who leads the most, by its share, to who leads the fewest. */
+function byLeaders(pass: Pass, r: number, a: Option, b: Option): number {
+  const { exact } = pass.book.of(r);
+  const above = (broker: number): number => pass.view.tally.leadersOf(r, broker) - (exact[broker] ?? 0);
+  return copyLast(a, b) || above(b.from) - above(a.from) || above(a.to) - above(b.to) || byIndex(a, b);
+}
+
+function byTotals(pass: Pass, a: Option, b: Option): number {
+  const { exact } = pass.book.cluster();
+  const above = (broker: number): number => (pass.view.tally.leaders[broker] ?? 0) - (exact[broker] ?? 0);
+  return copyLast(a, b) || above(b.from) - above(a.from) || above(a.to) - above(b.to) || byIndex(a, b);
+}
+
+function byIndex(a: Option, b: Option): number {
+  return a.r - b.r || a.from - b.from || a.to - b.to || (a.shard ?? 0) - (b.shard ?? 0);
+}
+
+/** Starts the first option that slots and shards allow. `wanted`: one could start but for the slots. */
+function startFirst(
+  pass: Pass,
+  options: readonly Option[],
+  moves: LeaderMoves,
+  rule: 'resource' | 'cluster',
+): 'started' | 'wanted' | 'none' {
+  let wanted = false;
+  for (const option of options) {
+    const { r, from, to } = option;
+    const copied = option.shard === null;
+    const plan = moves.of(r);
+    const taken = new Set(plan.handovers.map((handover) => handover.shard));
+    const free = pass.hasSlot(copied, from, to);
+    if (!free && wanted) continue;
+    const shard = option.shard ?? shardToCopy(pass, r, { from, to, taken, optional: true });
+    if (shard === NONE || !keepsZones(pass, shard, to)) continue;
+    wanted = true;
+    if (!free) continue;
+    const why = levelWhy(pass, option, rule, options);
+    if (!startLeaderMove(pass, { shard, to, reason: 'balance', why, optional: true })) continue;
+    if (copied) {
+      plan.supply[from] = (plan.supply[from] ?? 0) - 1;
+      plan.demand[to] = (plan.demand[to] ?? 0) - 1;
+    }
+    return 'started';
+  }
+  return wanted ? 'wanted' : 'none';
+}
+
+/** Most alternatives that a `Why` lists. */
+const SHOWN = 5;
+
+function levelWhy(
+  pass: Pass,
+  { r, from, to, shard }: Option,
+  rule: 'resource' | 'cluster',
+  options: readonly Option[],
+): Why {
+  const { view, targets, book } = pass;
+  const { tally, brokers } = view;
+  const id = (b: number): string => brokers.id(b);
+  const led = (b: number): string =>
+    `${id(b)} leads ${tally.leadersOf(r, b)} of ${view.resourceKeys[r]} (target ${targets.of(r, b)})`;
+  const share = book.cluster();
+  const total = (b: number): string =>
+    `${tally.leaders[b]} in all (share ${share.floor[b]} to ${share.ceiling[b]})`;
+  const others = [...new Set(options.map((option) => option.to))].filter((b) => b !== to);
+  const copying = shard === null ? 'it must be copied' : `${id(to)} holds an in-sync copy`;
+  return {
+    rule,
+    detail: `${led(from)}, ${total(from)}; ${led(to)}, ${total(to)}; ${copying}`,
+    rejected: others.slice(0, SHOWN).map((b) => ({ broker: id(b), by: 'leads_more_or_must_copy' })),
+    runnerUp: others[0] === undefined ? null : id(others[0]),
+  };
+}

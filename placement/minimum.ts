@@ -1,0 +1,62 @@
+import { matchHandovers, type Offer } from './handover-matching.ts';
+import type { Pass } from './pass.ts';
+
+/**
+ * The proven fewest leadership moves from here to level: those in flight, and what every broker leads above its target.
+ * `null` where a cap binds or a copy out of sync blocks, for then the targets may be out of reach.
+ */
+export function minimumLeaderMoves(pass: Pass): number | null {
+  const { view, targets } = pass;
+  if (targets.capped) return null;
+  let sum = 0;
+  for (let s = 0; s < view.shardCount; s++) {
+    if (view.counts[s] === 1 && view.nextLeader(s) !== view.leader[s]) sum++;
+  }
+  if (targets.settled) return sum;
+  for (let r = 0; r < view.resourceCount; r++) {
+    const moves = movesOf(pass, r);
+    if (moves > 0 && isBlocked(pass, r, moves)) return null;
+    sum += moves;
+  }
+  return sum;
+}
+
+function movesOf(pass: Pass, r: number): number {
+  const { view, targets } = pass;
+  let moves = 0;
+  for (let b = 0; b < view.brokers.count; b++) {
+    moves += Math.max(0, view.tally.leadersOf(r, b) - targetOf(pass, r, b, targets.of(r, b)));
+  }
+  return moves;
+}
+
+function targetOf(pass: Pass, _r: number, b: number, target: number): number {
+  return pass.view.brokers.live[b] === 1 ? target : 0;
+}
+
+/** Some move towards the targets has no shard that could make it: its destination is full, or holds a copy out of sync. */
+function isBlocked(pass: Pass, r: number, moves: number): boolean {
+  const { view, targets } = pass;
+  const { count, liveList } = view.brokers;
+  const supply = new Int32Array(count);
+  const demand = new Int32Array(count);
+  let clear = true;
+  for (let b = 0; b < count; b++) {
+    const difference = view.tally.leadersOf(r, b) - targetOf(pass, r, b, targets.of(r, b));
+    if (difference > 0) supply[b] = difference;
+    else demand[b] = -difference;
+    if (difference < 0 && view.room(b) < -difference) clear = false;
+  }
+  const offers: Offer[] = [];
+  const needing = [...liveList].filter((b) => (demand[b] ?? 0) > 0);
+  const end = view.firstShard[r + 1] ?? 0;
+  for (let s = view.firstShard[r] ?? 0; s < end; s++) {
+    const from = view.nextLeader(s);
+    if (view.counts[s] === 0 || (supply[from] ?? 0) === 0) continue;
+    clear &&= needing.every((b) => !view.holds(s, b) || view.isInSync(s, b));
+    const to = needing.filter((b) => (view.holds(s, b) ? view.isInSync(s, b) : view.room(b) > 0));
+    offers.push({ shard: s, from, to });
+  }
+  if (clear) return false;
+  return matchHandovers(offers, supply, demand).filter((b) => b !== -1).length < moves;
+}

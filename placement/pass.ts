@@ -1,0 +1,120 @@
+import { NONE } from './broker-table.ts';
+import { copyTargets, type CopyTargets } from './copies/index.ts';
+import { Rendezvous } from './hash.ts';
+import { compareShards } from './model.ts';
+import type { WaitingRow } from './plan-types.ts';
+import { Objective } from './objective.ts';
+import { ShareBook } from './share-book.ts';
+import { MoveSlots } from './slots.ts';
+import { StepBuilder } from './step-builder.ts';
+import type { LeaderTargets } from './targets.ts';
+import type { View } from './view.ts';
+
+/** Everything the rules of one pass share. */
+export class Pass {
+  readonly view: View;
+  readonly book: ShareBook;
+  readonly builder: StepBuilder;
+  readonly rendezvous: Rendezvous;
+  readonly #waiting = new Map<string, WaitingRow>();
+  readonly unplaceable: WaitingRow[] = [];
+  readonly #slots = new MoveSlots();
+  #deadline: number | null = null;
+  #targets: LeaderTargets | null = null;
+  #copyTargets: CopyTargets | null = null;
+  #objective: Objective | null = null;
+
+  constructor(view: View) {
+    this.view = view;
+    this.book = new ShareBook(view);
+    this.builder = new StepBuilder(view);
+    this.rendezvous = new Rendezvous(view.brokers.ids);
+    for (let s = 0; s < view.shardCount; s++) {
+      const move = view.rows[s]?.move;
+      if (move) this.#slots.add(move);
+    }
+  }
+
+  /** Set once, when the pass knows which shards count. */
+  set targets(targets: LeaderTargets) {
+    this.#targets = targets;
+  }
+
+  get targets(): LeaderTargets {
+    if (this.#targets === null) throw new Error('the pass has no targets yet');
+    return this.#targets;
+  }
+
+  /** First asked for once every leader of the pass is placed: the copies' targets follow from who counts. */
+  get copyTargets(): CopyTargets {
+    return (this.#copyTargets ??= copyTargets(this.view));
+  }
+
+  get objective(): Objective {
+    return (this.#objective ??= new Objective(this.view, this.book, this.copyTargets));
+  }
+
+  /** Keeps the objective right, if it was asked for already, after leaders of `r` have changed. */
+  leadersChanged(r: number): void {
+    this.#objective?.refresh(r);
+  }
+
+  /** Why no slot is free for such a move; `null`: one is. */
+  slotRefusal(copied: boolean, from: number, to: number): string | null {
+    return this.#slots.refusal(this.#use(copied, from, to), this.view.policy);
+  }
+
+  hasSlot(copied: boolean, from: number, to: number): boolean {
+    return this.slotRefusal(copied, from, to) === null;
+  }
+
+  /** Whether a copy of the shard may start; an ephemeral shard has nothing to copy and takes a hand-over's slot. */
+  slotTest(s: number): (from: number, to: number) => boolean {
+    const copied = this.view.resourceRow(this.view.resource(s)).durable;
+    return (from, to) => this.hasSlot(copied, from, to);
+  }
+
+  takeSlot(copied: boolean, from: number, to: number): void {
+    this.#slots.add(this.#use(copied, from, to));
+  }
+
+  freeSlot(copied: boolean, from: number, to: number): void {
+    this.#slots.remove(this.#use(copied, from, to));
+  }
+
+  #use(copied: boolean, from: number, to: number): { copied: boolean; from: string | null; to: string } {
+    return { copied, from: from === NONE ? null : this.view.brokers.id(from), to: this.view.brokers.id(to) };
+  }
+
+  /** Copies, and hand-overs, that could still start if the brokers allow it. */
+  get copySlotsLeft(): number {
+    return this.view.policy.maxConcurrentMoves - this.#slots.copies;
+  }
+
+  get handoverSlotsLeft(): number {
+    return this.view.policy.maxConcurrentHandovers - this.#slots.handovers;
+  }
+
+  /** Lists a shard as waiting: the first reason a pass finds stands. */
+  wait(s: number, reason: string, detail: string): void {
+    const shard = this.view.shardKey(s);
+    if (!this.#waiting.has(shard)) this.#waiting.set(shard, { shard, reason, detail });
+  }
+
+  get waiting(): WaitingRow[] {
+    return [...this.#waiting.values()].sort((a, b) => compareShards(a.shard, b.shard));
+  }
+
+  refuse(s: number, reason: string, detail: string): void {
+    this.unplaceable.push({ shard: this.view.shardKey(s), reason, detail });
+  }
+
+  /** Something could be wanted at `atMs` (cluster time) though nothing else changes. */
+  wakeAt(atMs: number): void {
+    if (atMs > this.view.nowMs && (this.#deadline === null || atMs < this.#deadline)) this.#deadline = atMs;
+  }
+
+  get nextDeadlineMs(): number | null {
+    return this.#deadline;
+  }
+}

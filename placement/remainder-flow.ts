@@ -1,0 +1,317 @@
+/** `cost` of a pair that may not be picked. */
+export const FORBIDDEN = 255;
+/** The broker leads that many of the resource already: picking it moves nothing. */
+export const KEEPS = 0;
+/** A shard must move there, and some shard's copy there is in sync. */
+export const HANDS_OVER = 1;
+/** A shard must move there and be copied first, or is new. */
+export const COPIES = 2;
+
+/** Which brokers take each row's remainder: row `i` picks `take[i]` of its brokers, once each. */
+export interface RemainderProblem {
+  readonly rows: number;
+  readonly brokers: number;
+  /** rows × brokers: FORBIDDEN, KEEPS, HANDS_OVER or COPIES. */
+  readonly cost: Uint8Array;
+  readonly take: Int32Array;
+  /** By broker: least and most picks in all. */
+  readonly least: Int32Array;
+  readonly most: Int32Array;
+  /** By row and broker: the order among equals; the higher is picked first. */
+  readonly score: (row: number, broker: number) => number;
+}
+
+/**
+ * A cheapest choice of remainders within every broker's bounds: fewest moves, then fewest copies. Where the
+ * bounds cannot be met it comes as near as paths allow. Answers rows × brokers, 1 where picked.
+ *
+ * Successive shortest paths with potentials (Edmonds and Karp 1972; Tomizawa 1971), started from each row's
+ * cheapest picks, which is optimal while the bounds are left out. Only broken bounds are repaired: first
+ * brokers above their most, then those below their least. Every repair is along a shortest path of swaps
+ * "this row picks that broker instead", so what is not repaired any further is still cheapest.
+ */
+export function chooseRemainders(problem: RemainderProblem): Uint8Array {
+  const flow = new RemainderFlow(problem);
+  flow.start();
+  flow.repair('most');
+  flow.repair('least');
+  return flow.picked;
+}
+
+/** One broker of a path, the row that swaps it for the next, and where the search goes on. */
+interface PathNode {
+  readonly b: number;
+  row: number;
+  nextRow: number;
+  nextBroker: number;
+}
+
+class RemainderFlow {
+  readonly picked: Uint8Array;
+  readonly #p: RemainderProblem;
+  /** By broker: picks in all. */
+  readonly #count: Int32Array;
+  /** By row: picks it still takes. */
+  readonly #take: Int32Array;
+  /** Cost of a move against that of a copy: no number of copies outweighs one move. */
+  readonly #move: number;
+  /** Potentials: brokers first, then rows. Every arc's cost plus its tail's less its head's is 0 or more. */
+  readonly #potential: Float64Array;
+  readonly #distance: Float64Array;
+  /** Potential of the node that gathers all picks. */
+  #sink = 0;
+
+  constructor(problem: RemainderProblem) {
+    this.#p = problem;
+    this.picked = new Uint8Array(problem.rows * problem.brokers);
+    this.#count = new Int32Array(problem.brokers);
+    this.#take = problem.take.slice();
+    this.#move = problem.take.reduce((sum, k) => sum + k, 1);
+    this.#potential = new Float64Array(problem.brokers + problem.rows);
+    this.#distance = new Float64Array(problem.brokers + problem.rows);
+  }
+
+  #cost(at: number): number {
+    const level = this.#p.cost[at] ?? FORBIDDEN;
+    return level === KEEPS ? 0 : level === HANDS_OVER ? this.#move : this.#move + 1;
+  }
+
+  /** Each row's cheapest picks; among equals the brokers furthest below their bounds, then by score. */
+  start(): void {
+    const { rows, brokers } = this.#p;
+    const free: number[] = [];
+    for (let row = 0; row < rows; row++) {
+      const keeps: number[] = [];
+      for (let b = 0; b < brokers; b++) if (this.#p.cost[row * brokers + b] === KEEPS) keeps.push(b);
+      if (keeps.length > (this.#take[row] ?? 0)) free.push(row);
+      else for (const b of keeps) this.#pick(row, b);
+    }
+    for (const row of free) this.#fill(row, KEEPS);
+    for (const level of [HANDS_OVER, COPIES]) {
+      for (let row = 0; row < rows; row++) this.#fill(row, level);
+    }
+    for (let row = 0; row < rows; row++) {
+      let dearest = 0;
+      for (let at = row * brokers; at < (row + 1) * brokers; at++) {
+        if (this.picked[at] === 1) dearest = Math.max(dearest, this.#cost(at));
+      }
+      this.#potential[brokers + row] = -dearest;
+    }
+  }
+
+  #pick(row: number, b: number): void {
+    this.picked[row * this.#p.brokers + b] = 1;
+    this.#count[b] = (this.#count[b] ?? 0) + 1;
+    this.#take[row] = (this.#take[row] ?? 0) - 1;
+  }
+
+  /** Picks what the row still takes from its brokers of one cost. */
+  #fill(row: number, level: number): void {
+    const { brokers, cost, most, least, score } = this.#p;
+    const wanted = this.#take[row] ?? 0;
+    if (wanted === 0) return;
+    const open: { b: number; need: number; room: number; score: number }[] = [];
+    for (let b = 0; b < brokers; b++) {
+      if (cost[row * brokers + b] !== level || this.picked[row * brokers + b] === 1) continue;
+      const count = this.#count[b] ?? 0;
+      open.push({ b, need: (least[b] ?? 0) - count, room: (most[b] ?? 0) - count, score: score(row, b) });
+    }
+    if (open.length > wanted) {
+      open.sort((x, y) => y.need - x.need || y.room - x.room || y.score - x.score || x.b - y.b);
+    }
+    for (const { b } of open.slice(0, wanted)) this.#pick(row, b);
+  }
+
+  repair(bound: 'least' | 'most'): void {
+    for (;;) {
+      const reached = this.#shortest(bound);
+      if (reached === Infinity) return;
+      for (let v = 0; v < this.#potential.length; v++) {
+        this.#potential[v] = (this.#potential[v] ?? 0) + Math.min(this.#distance[v] ?? 0, reached);
+      }
+      this.#augment(bound);
+    }
+  }
+
+  /** A path may begin here: a broker above its most; or, to fill one below its least, any that can spare a pick. */
+  #gives(b: number, bound: 'least' | 'most'): boolean {
+    return (this.#count[b] ?? 0) > (this.#p[bound][b] ?? 0);
+  }
+
+  #takes(b: number, bound: 'least' | 'most'): boolean {
+    return (this.#count[b] ?? 0) < (this.#p[bound][b] ?? 0);
+  }
+
+  /** Distances (reduced costs) from every giver; the nearest taker's is answered, Infinity if none is reached. */
+  #shortest(bound: 'least' | 'most'): number {
+    const { brokers, rows } = this.#p;
+    const distance = this.#distance.fill(Infinity);
+    const heap = new MinHeap();
+    let takers = 0;
+    for (let b = 0; b < brokers; b++) {
+      if (this.#takes(b, bound)) takers++;
+      if (!this.#gives(b, bound)) continue;
+      const start = bound === 'most' ? 0 : this.#sink - (this.#potential[b] ?? 0);
+      distance[b] = start;
+      heap.push(start, b);
+    }
+    if (takers === 0) return Infinity;
+    for (let top = heap.pop(); top !== null; top = heap.pop()) {
+      const { key, value } = top;
+      if (key > (distance[value] ?? 0)) continue;
+      if (value >= brokers) this.#relaxRow(value - brokers, key, heap);
+      else if (this.#takes(value, bound)) {
+        if (bound === 'most') this.#sink += key;
+        return key;
+      } else {
+        for (let row = 0; row < rows; row++) {
+          if (this.picked[row * brokers + value] === 0) continue;
+          const step = (this.#potential[value] ?? 0) - (this.#potential[brokers + row] ?? 0);
+          const next = key + step - this.#cost(row * brokers + value);
+          if (next >= (distance[brokers + row] ?? 0)) continue;
+          distance[brokers + row] = next;
+          heap.push(next, brokers + row);
+        }
+      }
+    }
+    return Infinity;
+  }
+
+  #relaxRow(row: number, key: number, heap: MinHeap): void {
+    const { brokers, cost } = this.#p;
+    const base = row * brokers;
+    const from = key + (this.#potential[brokers + row] ?? 0);
+    for (let b = 0; b < brokers; b++) {
+      if (this.picked[base + b] === 1 || cost[base + b] === FORBIDDEN) continue;
+      const next = from + this.#cost(base + b) - (this.#potential[b] ?? 0);
+      if (next >= (this.#distance[b] ?? 0)) continue;
+      this.#distance[b] = next;
+      heap.push(next, b);
+    }
+  }
+
+  /** Swaps along as many paths of reduced cost 0 as one sweep finds. */
+  #augment(bound: 'least' | 'most'): void {
+    const { brokers } = this.#p;
+    const seen = new Uint8Array(this.#potential.length);
+    for (let b = 0; b < brokers; b++) {
+      while (this.#gives(b, bound) && this.#startsTight(b, bound) && this.#walk(b, bound, seen)) {
+        seen.fill(0);
+      }
+    }
+  }
+
+  #startsTight(b: number, bound: 'least' | 'most'): boolean {
+    return bound === 'most' || (this.#potential[b] ?? 0) === this.#sink;
+  }
+
+  /** Depth first along arcs of reduced cost 0; on success every swap of the path is made. */
+  #walk(start: number, bound: 'least' | 'most', seen: Uint8Array): boolean {
+    const { brokers, rows, cost } = this.#p;
+    const potential = this.#potential;
+    // The path as (broker, row) pairs, with the next row and the next broker to try at each depth.
+    const path: PathNode[] = [{ b: start, row: -1, nextRow: 0, nextBroker: 0 }];
+    seen[start] = 1;
+    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
+      if (path.length > 1 && this.#takes(top.b, bound)) {
+        this.#swap(path);
+        return true;
+      }
+      if (top.row === -1) {
+        while (top.nextRow < rows) {
+          const row: number = top.nextRow++;
+          const at = row * brokers + top.b;
+          if (this.picked[at] === 0 || seen[brokers + row] === 1) continue;
+          if ((potential[top.b] ?? 0) - this.#cost(at) !== potential[brokers + row]) continue;
+          seen[brokers + row] = 1;
+          top.row = row;
+          top.nextBroker = 0;
+          break;
+        }
+        if (top.row === -1) {
+          path.pop();
+          continue;
+        }
+      }
+      const base = top.row * brokers;
+      let next = -1;
+      while (top.nextBroker < brokers && next === -1) {
+        const b = top.nextBroker++;
+        if (this.picked[base + b] === 1 || cost[base + b] === FORBIDDEN || seen[b] === 1) continue;
+        if ((potential[brokers + top.row] ?? 0) + this.#cost(base + b) === potential[b]) next = b;
+      }
+      if (next === -1) top.row = -1;
+      else {
+        seen[next] = 1;
+        path.push({ b: next, row: -1, nextRow: 0, nextBroker: 0 });
+      }
+    }
+    return false;
+  }
+
+  #swap(path: readonly { b: number; row: number }[]): void {
+    const { brokers } = this.#p;
+    for (let i = 0; i + 1 < path.length; i++) {
+      const { b, row } = path[i] ?? { b: 0, row: 0 };
+      this.picked[row * brokers + b] = 0;
+      this.picked[row * brokers + (path[i + 1]?.b ?? 0)] = 1;
+    }
+    const first = path[0]?.b ?? 0;
+    const last = path.at(-1)?.b ?? 0;
+    this.#count[first] = (this.#count[first] ?? 0) - 1;
+    this.#count[last] = (this.#count[last] ?? 0) + 1;
+  }
+}
+
+/** A binary heap of numbers by key; equal keys leave in the order of their value, so that no history shows. */
+class MinHeap {
+  readonly #keys: number[] = [];
+  readonly #values: number[] = [];
+
+  push(key: number, value: number): void {
+    let i = this.#keys.length;
+    this.#keys.push(key);
+    this.#values.push(value);
+    while (i > 0) {
+      const up = (i - 1) >> 1;
+      if (!this.#before(i, up)) break;
+      this.#exchange(i, up);
+      i = up;
+    }
+  }
+
+  pop(): { key: number; value: number } | null {
+    const key = this.#keys[0];
+    const value = this.#values[0];
+    if (key === undefined || value === undefined) return null;
+    const last = this.#keys.length - 1;
+    this.#exchange(0, last);
+    this.#keys.pop();
+    this.#values.pop();
+    for (let i = 0; ;) {
+      let least = i;
+      for (const child of [2 * i + 1, 2 * i + 2]) {
+        if (child < last && this.#before(child, least)) least = child;
+      }
+      if (least === i) break;
+      this.#exchange(i, least);
+      i = least;
+    }
+    return { key, value };
+  }
+
+  #before(i: number, j: number): boolean {
+    const x = this.#keys[i] ?? 0;
+    const y = this.#keys[j] ?? 0;
+    return x < y || (x === y && (this.#values[i] ?? 0) < (this.#values[j] ?? 0));
+  }
+
+  #exchange(i: number, j: number): void {
+    const key = this.#keys[i] ?? 0;
+    const value = this.#values[i] ?? 0;
+    this.#keys[i] = this.#keys[j] ?? 0;
+    this.#values[i] = this.#values[j] ?? 0;
+    this.#keys[j] = key;
+    this.#values[j] = value;
+  }
+}

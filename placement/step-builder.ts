@@ -1,0 +1,100 @@
+import { NONE } from './broker-table.ts';
+import type { AssignmentState, MoveRole, Reason } from './model.ts';
+import type { Step, StepName, Vector, Why } from './plan-types.ts';
+import type { View } from './view.ts';
+
+/** What a decision adds to the view it has already changed. */
+export interface StepFacts {
+  readonly step: StepName;
+  readonly role: MoveRole;
+  /** Broker indices; NONE: no such broker. */
+  readonly from: number;
+  readonly to: number;
+  readonly drops: number;
+  readonly reason: Reason;
+  readonly copies: boolean;
+  readonly opensEpoch: boolean;
+  readonly state: AssignmentState;
+  readonly failedMoves: number;
+  /** Brokers that must still be live in the incarnation decided for. */
+  readonly needs: readonly number[];
+  /** Of these, those that may be draining too. */
+  readonly drainingToo?: readonly number[];
+  readonly vector: { readonly before: Vector; readonly after: Vector } | null;
+  readonly why: Why;
+}
+
+/** Turns the view's state of a shard into a decided row. Called after the view was changed. */
+export class StepBuilder {
+  readonly steps: Step[] = [];
+  readonly #view: View;
+  readonly #requirements: Step['requires'][] = [];
+
+  constructor(view: View) {
+    this.#view = view;
+  }
+
+  add(s: number, facts: StepFacts): void {
+    const view = this.#view;
+    const row = view.rows[s];
+    if (view.touched[s] === 1) throw new Error(`two steps for ${view.shardKey(s)} in one pass`);
+    view.touched[s] = 1;
+    const id = (b: number): string => view.brokers.id(b);
+    const maybe = (b: number): string | null => (b === NONE ? null : id(b));
+    const replicas = view.copies(s).map(id);
+    const inSync = view.inSync(s) === view.copies(s) ? replicas : view.inSync(s).map(id);
+    const move = view.move(s);
+    this.steps.push({
+      step: facts.step,
+      shard: view.shardKey(s),
+      role: facts.role,
+      from: maybe(facts.from),
+      to: maybe(facts.to),
+      drops: maybe(facts.drops),
+      reason: facts.reason,
+      copies: facts.copies,
+      vector: facts.vector,
+      expect: row?.generation ?? 0,
+      requires: this.#requires(facts),
+      opensEpoch: facts.opensEpoch,
+      next: {
+        leader: id(view.leader[s] ?? NONE),
+        replicas,
+        inSync,
+        state: facts.state,
+        failedMoves: facts.failedMoves,
+        move: move && {
+          role: move.role,
+          from: maybe(move.from),
+          to: id(move.to),
+          step: move.step,
+          reason: move.reason,
+          copied: move.copied,
+          drops: maybe(move.drops),
+          startedAtMs: move.startedAtMs,
+          progressAtMs: move.progressAtMs,
+        },
+      },
+      why: facts.why,
+    });
+  }
+
+  #requires({ needs, drainingToo = [] }: StepFacts): Step['requires'] {
+    if (needs.length + drainingToo.length === 0) return [];
+    return [
+      ...needs.map((b) => this.#requirement(b, false)),
+      ...drainingToo.map((b) => this.#requirement(b, true)),
+    ];
+  }
+
+  /** One object a broker, shared by all steps that name it: a first placement has a million of them. */
+  #requirement(b: number, allowDraining: boolean): Step['requires'][number] {
+    const key = 2 * b + (allowDraining ? 1 : 0);
+    const known = this.#requirements[key]?.[0];
+    if (known !== undefined) return known;
+    const incarnation = this.#view.brokers.rows[b]?.incarnation ?? 0;
+    const requirement = { broker: this.#view.brokers.id(b), incarnation, allowDraining };
+    this.#requirements[key] = [requirement];
+    return requirement;
+  }
+}

@@ -1,0 +1,192 @@
+import { NO_CAP } from './broker-table.ts';
+import { Rendezvous } from './hash.ts';
+import { chooseRemainders, COPIES, FORBIDDEN, HANDS_OVER, KEEPS } from './remainder-flow.ts';
+import { outside, type ShareBook } from './share-book.ts';
+import { shares, type Shares } from './share.ts';
+import type { View } from './view.ts';
+
+/** How many shards of each resource each broker is to lead. Leaderships move, and new shards go, only towards it. */
+export interface LeaderTargets {
+  /** Shards of `resource` that `broker` is to lead; 0 for a broker that is not live. */
+  of(resource: number, broker: number): number;
+  /** What `broker` is to lead of `resource` at least, whoever takes the remainder. */
+  floor(resource: number, broker: number): number;
+  /** A cap keeps some broker below its share: the targets may be out of reach. */
+  readonly capped: boolean;
+  /** Everything is at its target: today's leaders are the targets. */
+  readonly settled: boolean;
+}
+
+/**
+ * The matching of placement: every broker gets its floor of every resource; who takes each resource's remainder is
+ * chosen over all resources at once, so that every broker's total comes to its cluster share and as many of today's
+ * leaders stay as possible. `unled` says, by resource, how many shards without a leader are about to get one.
+ */
+export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): LeaderTargets {
+  if (isSettled(view, book, unled)) {
+    const of = (r: number, b: number): number => view.tally.leadersOf(r, b);
+    return { of, floor: of, capped: anyCapped(view, book, unled), settled: true };
+  }
+  const { count, live } = view.brokers;
+  const rows = boundedShares(view, book, unled);
+  const target = new Int32Array(view.resourceCount * count);
+  const open: number[] = [];
+  const take: number[] = [];
+  const fixed = new Int32Array(count);
+  for (let r = 0; r < view.resourceCount; r++) {
+    const row = rows.of(r);
+    let left = (view.tally.shards[r] ?? 0) + (unled[r] ?? 0);
+    let eligible = 0;
+    for (let b = 0; b < count; b++) {
+      const floor = row.floor[b] ?? 0;
+      target[r * count + b] = floor;
+      fixed[b] = (fixed[b] ?? 0) + floor;
+      left -= floor;
+      if (live[b] === 1 && (row.ceiling[b] ?? 0) > floor) eligible++;
+    }
+    if (left <= 0 || eligible === 0) continue;
+    open.push(r);
+    take.push(Math.min(left, eligible));
+  }
+  const cluster = rows.cluster;
+  const least = Int32Array.from(cluster.floor, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
+  const most = Int32Array.from(cluster.ceiling, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
+  const rendezvous = new Rendezvous(view.brokers.ids);
+  const rankings = open.map((r) => rendezvous.of(view.resourceKeys[r] ?? ''));
+  const picked = chooseRemainders({
+    rows: open.length,
+    brokers: count,
+    cost: remainderCosts(view, open, rows.of),
+    take: Int32Array.from(take),
+    least,
+    most,
+    score: (row, b) => rankings[row]?.high(b) ?? 0,
+  });
+  for (let i = 0; i < open.length; i++) {
+    for (let b = 0; b < count; b++) {
+      const at = (open[i] ?? 0) * count + b;
+      target[at] = (target[at] ?? 0) + (picked[i * count + b] ?? 0);
+    }
+  }
+  return {
+    of: (r, b) => target[r * count + b] ?? 0,
+    floor: (r, b) => rows.of(r).floor[b] ?? 0,
+    capped: rows.capped,
+    settled: false,
+  };
+}
+
+/** Every shard is led by a live broker, every resource and the totals are within floor and ceiling. */
+function isSettled(view: View, book: ShareBook, unled: Int32Array): boolean {
+  if (unled.some((n) => n > 0)) return false;
+  const { tally, brokers } = view;
+  const cluster = book.cluster();
+  for (let b = 0; b < brokers.count; b++) {
+    if (brokers.live[b] === 0 ? tally.leaders[b] !== 0 : outside(cluster, b, tally.leaders[b] ?? 0) > 0) {
+      return false;
+    }
+  }
+  for (let r = 0; r < view.resourceCount; r++) {
+    const row = book.of(r);
+    for (const b of brokers.liveList) if (outside(row, b, tally.leadersOf(r, b)) > 0) return false;
+  }
+  return true;
+}
+
+function anyCapped(view: View, book: ShareBook, unled: Int32Array): boolean {
+  if (!hasCaps(view)) return false;
+  if (book.clusterWith(unled.reduce((sum, n) => sum + n, 0)).capped) return true;
+  return unled.some((extra, r) => book.ofWith(r, extra).capped);
+}
+
+function hasCaps(view: View): boolean {
+  return view.brokers.liveList.some((b) => view.brokers.cap[b] !== NO_CAP);
+}
+
+interface BoundedShares {
+  readonly of: (resource: number) => Shares;
+  readonly cluster: Shares;
+  readonly capped: boolean;
+}
+
+/**
+ * Each resource's shares, none of whose floors add up past a broker's cap. Where they would (many small resources,
+ * each with its floor on a small broker), the resources it leads the most of give way first, evenly, and their other
+ * brokers share what is cut off.
+ */
+function boundedShares(view: View, book: ShareBook, unled: Int32Array): BoundedShares {
+  const plain = (r: number): Shares => book.ofWith(r, unled[r] ?? 0);
+  const cluster = book.clusterWith(unled.reduce((sum, n) => sum + n, 0));
+  if (!hasCaps(view)) return { of: plain, cluster, capped: false };
+  const own = new Map<number, Shares>();
+  const caps = new Map<number, Int32Array>();
+  const of = (r: number): Shares => own.get(r) ?? plain(r);
+  let capped = anyCapped(view, book, unled);
+  for (let round = 0; round < view.brokers.count; round++) {
+    const over = view.brokers.liveList.find((b) => floors(view, of, b) > (cluster.ceiling[b] ?? 0));
+    if (over === undefined) break;
+    capped = true;
+    const level = waterLevel(view, of, over, cluster.ceiling[over] ?? 0);
+    for (let r = 0; r < view.resourceCount; r++) {
+      if ((of(r).ceiling[over] ?? 0) <= level) continue;
+      const cap = caps.get(r) ?? view.brokers.cap.slice();
+      cap[over] = level;
+      caps.set(r, cap);
+      const total = (view.tally.shards[r] ?? 0) + (unled[r] ?? 0);
+      own.set(r, shares(total, { live: view.brokers.live, weight: view.brokers.weight, cap }));
+    }
+  }
+  return { of, cluster, capped };
+}
+
+function floors(view: View, of: (r: number) => Shares, broker: number): number {
+  let sum = 0;
+  for (let r = 0; r < view.resourceCount; r++) sum += of(r).floor[broker] ?? 0;
+  return sum;
+}
+
+/** The highest number to which each resource's floor on `broker` can be cut so that they add up to `room` at most. */
+function waterLevel(view: View, of: (r: number) => Shares, broker: number, room: number): number {
+  let low = 0;
+  let high = room;
+  while (low < high) {
+    const level = Math.ceil((low + high) / 2);
+    let sum = 0;
+    for (let r = 0; r < view.resourceCount; r++) sum += Math.min(level, of(r).floor[broker] ?? 0);
+    if (sum <= room) low = level;
+    else high = level - 1;
+  }
+  return low;
+}
+
+/** What it costs that a broker leads one more than its floor of a resource. */
+function remainderCosts(view: View, open: readonly number[], of: (r: number) => Shares): Uint8Array {
+  const { count, live } = view.brokers;
+  const cost = new Uint8Array(open.length * count).fill(FORBIDDEN);
+  const ready = new Int32Array(count);
+  open.forEach((r, i) => {
+    const { floor, ceiling } = of(r);
+    countReady(view, r, floor, ready);
+    for (let b = 0; b < count; b++) {
+      if (live[b] === 0 || (ceiling[b] ?? 0) <= (floor[b] ?? 0)) continue;
+      const led = view.tally.leadersOf(r, b);
+      const lacks = Math.max(0, (floor[b] ?? 0) - led);
+      const at = i * count + b;
+      if (led > (floor[b] ?? 0)) cost[at] = KEEPS;
+      else cost[at] = (ready[b] ?? 0) > lacks ? HANDS_OVER : COPIES;
+    }
+  });
+  return cost;
+}
+
+/** By broker: in-sync copies of shards of `r` whose leader leads more than its floor, or must go. */
+function countReady(view: View, r: number, floor: Int32Array, ready: Int32Array): void {
+  ready.fill(0);
+  const end = view.firstShard[r + 1] ?? 0;
+  for (let s = view.firstShard[r] ?? 0; s < end; s++) {
+    if (!view.free(s)) continue;
+    const leader = view.nextLeader(s);
+    if (view.tally.leadersOf(r, leader) <= (floor[leader] ?? 0)) continue;
+    for (const b of view.inSync(s)) if (b !== leader) ready[b] = (ready[b] ?? 0) + 1;
+  }
+}
