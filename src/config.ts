@@ -24,7 +24,7 @@ export interface ServeConfig {
 
 /** One option of `serve`: a flag and its environment variable. A flag wins. */
 export interface ServeOption {
-  /** Of the parsed flags, as commander names it. */
+  /** Of the parsed flags (text, or true for a switch), as commander names it. */
   readonly key: string;
   /** `--node-id`. */
   readonly flag: string;
@@ -164,7 +164,8 @@ function valueOf(
   environment: Readonly<Record<string, string | undefined>>,
 ): string {
   const flag = flags[option.key];
-  if (flag !== undefined) return String(flag);
+  if (typeof flag === 'string') return flag;
+  if (typeof flag === 'boolean') return String(flag);
   const value = environment[option.environment] ?? option.fallback ?? (option.value === null ? '' : null);
   if (value === null)
     throw invalid(`${option.flag} (${option.environment}) is required: ${option.description}`);

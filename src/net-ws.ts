@@ -192,7 +192,7 @@ function bind(server: Server, address: string, host: string, port: number): Prom
 
 async function closeListener(server: Server, open: Set<WebSocketConnection>): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  for (const connection of [...open]) connection.close(1001, 'shutting down');
+  for (const connection of open) connection.close(1001, 'shutting down');
   server.closeIdleConnections();
   const drop = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS);
   await closed;

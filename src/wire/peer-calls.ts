@@ -59,7 +59,7 @@ export class OutgoingCalls {
 
   /** The connection is gone: what was sent may have been run or not. */
   lose(): void {
-    for (const id of [...this.#pending.keys()]) {
+    for (const id of this.#pending.keys()) {
       const call = this.#take(id);
       const text = `the connection to ${this.#peer} was lost while ${call?.method} ran`;
       call?.reject(new EvenkeelError('outcome_unknown', text, { outcome: 'unknown' }));

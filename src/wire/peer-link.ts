@@ -170,6 +170,8 @@ export class PeerLink {
   #failed(attempt: number, error: unknown): void {
     if (attempt !== this.#attempt || this.#state === 'closed') return;
     const { clock, random, logger, peer, address } = this.#options;
+    // Its other lanes, which still close, are void.
+    this.#attempt += 1;
     this.#enter('waiting');
     const reason = error instanceof Error ? error.message : String(error);
     // Once a reason, not once an attempt.

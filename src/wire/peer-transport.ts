@@ -38,6 +38,7 @@ export class PeerTransport implements Transport {
   readonly #services = new Map<string, PeerService>();
   readonly #acceptor: PeerAcceptor;
   #addresses: ReadonlyMap<MemberId, string>;
+  #directories: ReadonlyMap<MemberId, string> = new Map();
   #handler: TransportHandler | null = null;
   #listener: Listener | null = null;
   #starting: Promise<void> | null = null;
@@ -121,6 +122,11 @@ export class PeerTransport implements Transport {
     this.#dialMissing();
   }
 
+  /** From here on a member is let in with this data directory only: what another acknowledged is not in it. */
+  setDirectories(directories: ReadonlyMap<MemberId, string>): void {
+    this.#directories = directories;
+  }
+
   /** Registers what peers may call here. */
   serve(method: string, service: PeerService): void {
     if (this.#services.has(method)) throw new Error(`${method} is served already`);
@@ -186,6 +192,13 @@ export class PeerTransport implements Transport {
     }
     if (!this.#addresses.has(memberId)) {
       return new EvenkeelError('refused', `${memberId} is no member this node knows of`);
+    }
+    const directoryId = this.#directories.get(memberId) ?? identity.directoryId;
+    if (directoryId !== identity.directoryId) {
+      return new EvenkeelError(
+        'wrong_directory',
+        `${memberId} is known by data directory ${directoryId} and comes with ${identity.directoryId}: give it its own back`,
+      );
     }
     return null;
   }

@@ -58,7 +58,11 @@ async function written(...batches: StorageWrite[]): Promise<void> {
 
 async function loading(): Promise<unknown> {
   const { storage } = await openTestDirectory(directory.path);
-  return storage.load().finally(() => storage.close());
+  try {
+    return await storage.load();
+  } finally {
+    await storage.close();
+  }
 }
 
 const state = batch({ hardState: { term: 3, votedFor: 'n2', commit: 2 }, entries: run(1, 9, 3) });

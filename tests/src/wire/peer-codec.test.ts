@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Entry, Message } from '../../../raft/index.ts';
 import {
@@ -175,8 +175,9 @@ test('many or large messages are cut into frames of about a MiB', () => {
   expect(encodeMessages(HEADER, many)).toHaveLength(3);
 });
 
+const beat = (round: number): Message => ({ type: 'heartbeatReply', from: 'n1', to: 'n2', term: 1, round });
+
 test('what the wire cannot say is an error of ours', () => {
-  const beat = (round: number): Message => ({ type: 'heartbeatReply', from: 'n1', to: 'n2', term: 1, round });
   for (const round of [-1, 0.5, SAFE + 1, Number.NaN]) {
     expect(() => encodeMessages(HEADER, [beat(round)])).toThrow(/no number for the wire/);
   }
@@ -193,18 +194,18 @@ test('what the wire cannot say is an error of ours', () => {
   expect(() => encodeMessages(HEADER, [gap])).toThrow(/holds 5 at 4/);
 });
 
-describe('hazard 38: a frame that lies is a protocol_error', () => {
-  /** The frame of one heartbeat reply, its header and then these bytes in place of the messages. */
-  const withMessages = (...messages: number[]): Uint8Array => {
-    const [frame = new Uint8Array()] = encodeMessages(HEADER, [
-      { type: 'timeoutNow', from: 'n1', to: 'n2', term: 1 },
-    ]);
-    // dd 00000001 92 0b 01
-    return Uint8Array.from([...frame.subarray(0, -8), ...messages]);
-  };
-  const id = [0xa2, 0x64, 0x31];
-  const append = (...entries: number[]) => [0x91, 0x96, 4, 1, 3, 1, 0, ...entries];
+/** The frame of one message, its header and then these bytes in place of the messages. */
+const withMessages = (...messages: number[]): Uint8Array => {
+  const [frame = new Uint8Array()] = encodeMessages(HEADER, [
+    { type: 'timeoutNow', from: 'n1', to: 'n2', term: 1 },
+  ]);
+  // dd 00000001 92 0b 01
+  return Uint8Array.from([...frame.subarray(0, -8), ...messages]);
+};
+const id = [0xa2, 0x64, 0x31];
+const append = (...entries: number[]) => [0x91, 0x96, 4, 1, 3, 1, 0, ...entries];
 
+describe('hazard 38: a frame that lies is a protocol_error', () => {
   test('the frame they are made from is right', () => {
     expect(decodePeerFrame(withMessages(0x91, 0x92, 11, 1))).toMatchObject({
       messages: [{ type: 'timeoutNow' }],

@@ -6,7 +6,10 @@ import { SILENT_LOGGER, type Logger } from '../../../src/logger.ts';
 import { createWebSocketNet } from '../../../src/net-ws.ts';
 import { createSystemRandom } from '../../../src/random.ts';
 import { PeerTransport } from '../../../src/wire/peer-transport.ts';
+import { Bell } from '../../support/bell.ts';
 
+/** A promise that stays open. */
+const NEVER = new Promise<never>(() => {});
 const net = createWebSocketNet();
 const clock = createSystemClock();
 const random = createSystemRandom();
@@ -29,7 +32,7 @@ class Member {
   readonly transport: PeerTransport;
   readonly told: string[] = [];
   readonly received: Message[] = [];
-  #wake: () => void = () => {};
+  readonly #bell = new Bell();
 
   constructor(id: string, peers: Record<string, string>, options: Options = {}) {
     const boot = options.boot ?? 1;
@@ -56,14 +59,13 @@ class Member {
     });
   }
 
-  /** Resolves when it holds after something was told. */
-  async until(holds: () => boolean): Promise<void> {
-    while (!holds()) await new Promise<void>((resolve) => (this.#wake = resolve));
+  until(holds: () => boolean): Promise<void> {
+    return this.#bell.until(holds);
   }
 
   #note(work: () => void): void {
     work();
-    this.#wake();
+    this.#bell.ring();
   }
 }
 
@@ -177,11 +179,11 @@ test('calls are answered, errors keep their code and data', async () => {
 test('a call ends with its deadline or with the connection, its outcome unknown', async () => {
   const [a, b] = await pair();
   let called = 0;
-  let wake: () => void = () => {};
+  const bell = new Bell();
   b.transport.serve('never', () => {
     called += 1;
-    wake();
-    return new Promise(() => {});
+    bell.ring();
+    return NEVER;
   });
   await expect(a.transport.call('b', 'never', new Uint8Array(), 20)).rejects.toMatchObject({
     code: 'deadline_exceeded',
@@ -189,7 +191,7 @@ test('a call ends with its deadline or with the connection, its outcome unknown'
   });
   const lost = a.transport.call('b', 'never', new Uint8Array(), 60_000);
   const outcome = expect(lost).rejects.toMatchObject({ code: 'outcome_unknown' });
-  while (called < 2) await new Promise<void>((resolve) => (wake = resolve));
+  await bell.until(() => called === 2);
   await b.transport.stop();
   await outcome;
   await a.until(() => a.told.includes('down b'));
@@ -217,21 +219,19 @@ test.each([
   ['the wrong member behind an address', 'a', {}, /this is member b, not c/],
 ])('%s is refused on both sides, and said so', async (_, id, options, reason) => {
   const complaints: string[] = [];
-  let wake: () => void = () => {};
+  const bell = new Bell();
   const logger: Logger = {
     ...SILENT_LOGGER,
     warn: (fields) => {
       complaints.push('reason' in fields ? String(fields.reason) : '');
-      wake();
+      bell.ring();
     },
   };
   const b = new Member('b', { a: '127.0.0.1:1' });
   await b.transport.start();
   const intruder = new Member(id, { c: b.transport.address, b: b.transport.address }, { ...options, logger });
   await intruder.transport.start();
-  while (!complaints.some((complaint) => reason.test(complaint))) {
-    await new Promise<void>((resolve) => (wake = resolve));
-  }
+  await bell.until(() => complaints.some((complaint) => reason.test(complaint)));
   expect(intruder.told).toEqual([]);
   expect(b.told).toEqual([]);
 });
