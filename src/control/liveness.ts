@@ -47,9 +47,8 @@ export class Liveness {
 
   /** Called every `tickMs`. */
   tick(): void {
-    const now = this.#clock.now();
-    this.#awakeMs += Math.min(now - this.#tickedAtMs, this.tickMs * STALL_TICKS);
-    this.#tickedAtMs = now;
+    this.#awakeMs = this.#awakeNowMs();
+    this.#tickedAtMs = this.#clock.now();
   }
 
   /**
@@ -62,7 +61,7 @@ export class Liveness {
     if (contact.session !== null && isOlderSession(session, contact.session)) return false;
     contact.session = session;
     contact.disconnected = false;
-    contact.heardAwakeMs = this.#awakeMs;
+    contact.heardAwakeMs = this.#awakeNowMs();
     contact.heardAtMs = this.#clock.now();
     return true;
   }
@@ -80,13 +79,13 @@ export class Liveness {
   sessionLives(row: BrokerRow): boolean {
     if (row.imported || row.lifecycle === 'down' || row.lifecycle === 'left') return false;
     const contact = this.#contact(row.id, row.incarnation);
-    return !contact.disconnected && this.#awakeMs - contact.heardAwakeMs < this.#timings.leaseMs;
+    return !contact.disconnected && this.#awakeNowMs() - contact.heardAwakeMs < this.#timings.leaseMs;
   }
 
   /** Whether it has been silent, while we were awake, for expiry and margin. */
   isSilent(row: BrokerRow): boolean {
     const contact = this.#contact(row.id, row.incarnation);
-    return this.#awakeMs - contact.heardAwakeMs >= silenceUntilFreeMs(this.#timings);
+    return this.#awakeNowMs() - contact.heardAwakeMs >= silenceUntilFreeMs(this.#timings);
   }
 
   /** How long ago it was last heard (or this leader began to listen), real ms. */
@@ -119,6 +118,10 @@ export class Liveness {
     this.#condemned.delete(broker);
   }
 
+  #awakeNowMs(): number {
+    return this.#awakeMs + Math.min(this.#clock.now() - this.#tickedAtMs, this.tickMs * STALL_TICKS);
+  }
+
   #contact(broker: string, incarnation: number): Contact {
     const known = this.#contacts.get(broker);
     if (known !== undefined && known.incarnation >= incarnation) return known;
@@ -126,7 +129,7 @@ export class Liveness {
       incarnation,
       session: null,
       disconnected: false,
-      heardAwakeMs: this.#awakeMs,
+      heardAwakeMs: this.#awakeNowMs(),
       heardAtMs: this.#clock.now(),
     };
     this.#contacts.set(broker, contact);

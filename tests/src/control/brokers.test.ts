@@ -1,0 +1,227 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { BrokerClient } from '../../../src/client/index.ts';
+import { BrokerWorld } from '../../support/broker-world.ts';
+
+async function world(): Promise<BrokerWorld> {
+  const w = new BrokerWorld({});
+  for (const id of ['n1', 'n2', 'n3']) await w.node(id);
+  w.quorum.elect('n1');
+  return w;
+}
+
+function client(w: BrokerWorld, id: string, storeId: string, events: string[] = []) {
+  const process = w.process(id);
+  const made = new BrokerClient({
+    ...w.clientOptions(process),
+    registration: { id, addresses: {}, storeId },
+    handlers: {
+      onRegistered: (incarnation, resumed) =>
+        events.push(`${resumed ? 'resumed' : 'registered'} ${incarnation}`),
+      onRefused: (error) => events.push(`refused ${error.code}`),
+      onReplaced: () => events.push('replaced'),
+    },
+  });
+  made.start();
+  return { client: made, process, events };
+}
+
+describe('brokers and their leader', () => {
+  let w: BrokerWorld;
+  beforeEach(async () => {
+    w = await world();
+  });
+  const row = (id: string) => w.quorum.machine.view.brokers.get(id);
+
+  it('a broker registers on any node, gets a lease and keeps it', async () => {
+    const { client: b1 } = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => b1.hasLease());
+    expect(row('b1')).toMatchObject({ lifecycle: 'live', incarnation: 1, storeId: 's1' });
+    let lapses = 0;
+    for (let i = 0; i < 60; i++) {
+      await w.run(1_000);
+      if (!b1.hasLease()) lapses++;
+    }
+    expect(lapses).toBe(0);
+    // Heartbeats never enter the log.
+    expect(w.quorum.log.map(({ command }) => command.type)).toEqual(['registerBroker']);
+  });
+
+  it('silence ends the lease before the broker is declared down, and down asks for a new registration', async () => {
+    const b1 = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => b1.client.hasLease());
+    b1.process.stall();
+    await w.until('it is down', () => row('b1')?.lifecycle === 'down');
+    const silentMs = w.quorum.clusterTimeMs() - (row('b1')?.downSinceMs ?? 0);
+    expect(silentMs).toBeGreaterThanOrEqual(6_500);
+    expect(silentMs).toBeLessThan(6_500 + 300);
+    expect(b1.client.hasLease()).toBe(false);
+    b1.process.resume(true);
+    await w.until('it has registered anew', () => row('b1')?.incarnation === 2);
+    expect(row('b1')).toMatchObject({ lifecycle: 'live', downSinceMs: null });
+    expect(b1.events).toEqual(['registered 1', 'registered 2']);
+  });
+
+  it('a new leader gives every broker a full window, and a resumed session writes nothing', async () => {
+    const b1 = client(w, 'b1', 's1');
+    const b2 = client(w, 'b2', 's2');
+    await w.until('both have leases', () => b1.client.hasLease() && b2.client.hasLease());
+    b2.process.stall();
+    await w.run(5_000);
+    w.quorum.elect('n2');
+    const electedMs = w.world.nowMs;
+    await w.until('b2 is down', () => row('b2')?.lifecycle === 'down');
+    expect(w.world.nowMs - electedMs).toBeGreaterThanOrEqual(6_500 - 1);
+    expect(row('b1')?.lifecycle).toBe('live');
+    expect(b1.client.hasLease()).toBe(true);
+    expect(w.quorum.log.filter(({ command }) => command.type === 'registerBroker')).toHaveLength(2);
+  });
+
+  it("a stall of the leader's own loop is not silence of the brokers", async () => {
+    const b1 = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => b1.client.hasLease());
+    const n1 = w.nodes.get('n1')?.process;
+    n1?.stall();
+    await w.run(20_000);
+    n1?.resume(true);
+    await w.run(3_000);
+    expect(row('b1')?.lifecycle).toBe('live');
+    await w.until('it has a lease again', () => b1.client.hasLease());
+    expect(row('b1')?.incarnation).toBe(1);
+  });
+
+  it('no lease while no quorum answers', async () => {
+    const b1 = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => b1.client.hasLease());
+    w.quorum.held = true;
+    await w.run(5_100);
+    expect(b1.client.hasLease()).toBe(false);
+    w.quorum.release();
+    await w.until('it has a lease again', () => b1.client.hasLease());
+  });
+
+  it('many heartbeats share a quorum round', async () => {
+    const clients = Array.from({ length: 40 }, (_, i) => client(w, `b${i}`, `s${i}`));
+    await w.until('all have leases', () => clients.every(({ client: c }) => c.hasLease()));
+    w.quorum.held = true;
+    await w.run(1_500);
+    const before = w.quorum.rounds;
+    w.quorum.release();
+    await w.run(3);
+    // The one that was held, and one for all that gathered meanwhile.
+    expect(w.quorum.rounds - before).toBeLessThanOrEqual(3);
+    expect(clients.every(({ client: c }) => c.hasLease())).toBe(true);
+  });
+
+  it('the connection breaks: the same incarnation resumes on another node without a log entry', async () => {
+    const b1 = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => b1.client.hasLease());
+    for (const id of ['n1', 'n2', 'n3']) w.network.breakConnections('b1', id);
+    await w.until('it has resumed', () => b1.events.includes('resumed 1'));
+    expect(w.quorum.log).toHaveLength(1);
+    await w.run(3_000);
+    expect(b1.client.hasLease()).toBe(true);
+  });
+
+  it('the same store registers again: a new incarnation, the old process is replaced', async () => {
+    const old = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => old.client.hasLease());
+    const young = client(w, 'b1', 's1');
+    await w.until('the new one has a lease', () => young.client.hasLease());
+    expect(row('b1')?.incarnation).toBe(2);
+    expect(old.events).toEqual(['registered 1', 'replaced']);
+    expect(old.client.hasLease()).toBe(false);
+    await w.run(20_000);
+    expect(old.events).toHaveLength(2);
+    expect(young.client.hasLease()).toBe(true);
+    expect(row('b1')).toMatchObject({ incarnation: 2, lifecycle: 'live' });
+  });
+
+  it('another store under the id of a living session is refused until that one is gone', async () => {
+    const old = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => old.client.hasLease());
+    const stranger = client(w, 'b1', 'other');
+    await w.run(10_000);
+    expect(stranger.events).toContain('refused broker_connected');
+    expect(old.client.hasLease()).toBe(true);
+    expect(row('b1')).toMatchObject({ incarnation: 1, storeId: 's1' });
+    old.client.stop();
+    await w.until('the other store is in', () => row('b1')?.storeId === 'other', 10_000);
+    expect(row('b1')?.incarnation).toBe(2);
+  });
+
+  it('right after an election nobody is taken for gone', async () => {
+    const old = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => old.client.hasLease());
+    w.quorum.elect('n3');
+    const stranger = client(w, 'b1', 'other');
+    await w.run(500);
+    expect(stranger.events).toContain('refused broker_connected');
+    expect(row('b1')?.storeId).toBe('s1');
+  });
+
+  it('leaves at once, or once nothing names it', async () => {
+    const b1 = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => b1.client.hasLease());
+    expect(await w.settled(b1.client.leave(true))).toBe('left');
+    expect(row('b1')).toMatchObject({ lifecycle: 'left' });
+    expect(b1.client.hasLease()).toBe(false);
+  });
+
+  it('drains before it leaves: draining until nothing names it, then left by itself', async () => {
+    const b1 = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => b1.client.hasLease());
+    await w.write({
+      type: 'createResource',
+      resource: {
+        kind: 'stream',
+        name: 'x',
+        shards: 1,
+        replicationFactor: 1,
+        durable: true,
+        zonePolicy: null,
+        labels: {},
+      },
+    });
+    await place(w, 'stream:x/0', 'b1');
+    expect(await w.settled(b1.client.leave(true))).toBe('draining');
+    await w.run(5_000);
+    expect(row('b1')).toMatchObject({ lifecycle: 'draining', drain: true });
+    await w.write({ type: 'deleteResource', kind: 'stream', name: 'x', expectedRevision: null });
+    await w.until('it has left', () => row('b1')?.lifecycle === 'left');
+  });
+});
+
+async function place(w: BrokerWorld, shard: string, broker: string): Promise<void> {
+  const state = w.quorum.machine.view;
+  await w.write({
+    type: 'placement',
+    rows: [
+      {
+        step: 'place',
+        shard,
+        role: 'leader',
+        from: null,
+        to: broker,
+        drops: null,
+        reason: 'new',
+        copies: false,
+        expect: 0,
+        requires: [
+          { broker, incarnation: state.brokers.get(broker)?.incarnation ?? 0, allowDraining: false },
+        ],
+        opensEpoch: true,
+        next: {
+          leader: broker,
+          replicas: [broker],
+          inSync: [broker],
+          state: 'assigning',
+          failedMoves: 0,
+          move: null,
+        },
+        resourceRevision: state.resources.get(shard.slice(0, shard.lastIndexOf('/')))?.createdRevision ?? 0,
+        rule: 'test',
+        detail: '',
+      },
+    ],
+  });
+}
