@@ -203,14 +203,14 @@ const withMessages = (...messages: number[]): Uint8Array => {
   return Uint8Array.from([...frame.subarray(0, -8), ...messages]);
 };
 const id = [0xa2, 0x64, 0x31];
-const append = (...entries: number[]) => [0x91, 0x96, 4, 1, 3, 1, 0, ...entries];
+const appendOf = (...entries: number[]) => [0x91, 0x96, 4, 1, 3, 1, 0, ...entries];
 
 describe('hazard 38: a frame that lies is a protocol_error', () => {
   test('the frame they are made from is right', () => {
     expect(decodePeerFrame(withMessages(0x91, 0x92, 11, 1))).toMatchObject({
       messages: [{ type: 'timeoutNow' }],
     });
-    expect(decodePeerFrame(withMessages(...append(0x93, 1, 1, 0xc4, 1, 7)))).toMatchObject({
+    expect(decodePeerFrame(withMessages(...appendOf(0x93, 1, 1, 0xc4, 1, 7)))).toMatchObject({
       messages: [{ type: 'append', entries: [{ index: 4, data: Uint8Array.of(7) }] }],
     });
   });
@@ -224,11 +224,11 @@ describe('hazard 38: a frame that lies is a protocol_error', () => {
     ['20,000 arrays where messages are due', withMessages(...Array.from({ length: 20_000 }, () => 0x91))],
     ['a claim of 2^32 - 1 messages', withMessages(0xdd, 0xff, 0xff, 0xff, 0xff)],
     ['a claim of 4,096 messages with none there', withMessages(0xdc, 0x10, 0x00)],
-    ['a claim of 2^32 - 1 entries', withMessages(...append(0xdd, 0xff, 0xff, 0xff, 0xff))],
-    ['a claim of 4 GiB of data', withMessages(...append(0x93, 1, 1, 0xc6, 0xff, 0xff, 0xff, 0xff))],
-    ['a third of an entry', withMessages(...append(0x91, 1))],
-    ['an entry of an unknown kind', withMessages(...append(0x93, 1, 3, 0xc4, 0))],
-    ['entry data as text', withMessages(...append(0x93, 1, 1, 0xa1, 7))],
+    ['a claim of 2^32 - 1 entries', withMessages(...appendOf(0xdd, 0xff, 0xff, 0xff, 0xff))],
+    ['a claim of 4 GiB of data', withMessages(...appendOf(0x93, 1, 1, 0xc6, 0xff, 0xff, 0xff, 0xff))],
+    ['a third of an entry', withMessages(...appendOf(0x91, 1))],
+    ['an entry of an unknown kind', withMessages(...appendOf(0x93, 1, 3, 0xc4, 0))],
+    ['entry data as text', withMessages(...appendOf(0x93, 1, 1, 0xa1, 7))],
     ['a term of 2^60', withMessages(0x91, 0x92, 11, 0xcf, 0x10, 0, 0, 0, 0, 0, 0, 0)],
     ['a negative term', withMessages(0x91, 0x92, 11, 0xff)],
     ['a term that is a float', withMessages(0x91, 0x92, 11, 0xcb, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0)],
