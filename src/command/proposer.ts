@@ -177,7 +177,7 @@ function noLeader(leaderId: string | null): EvenkeelError {
 }
 
 /** What the consensus says, in the codes that callers know. */
-function fromRaft(error: unknown): unknown {
+export function fromRaft(error: unknown): unknown {
   if (!(error instanceof RaftError)) return error;
   const open = { outcome: 'unknown' };
   switch (error.code) {

@@ -1,3 +1,4 @@
+export { MAX_RPC_MESSAGE_BYTES } from './rpc-socket.ts';
 export { createAdminSurface, type AdminSurface, type AdminSurfaceOptions } from './rpc-surface.ts';
 export type { NodeHealth } from './http-health.ts';
 export { countLevels } from './rpc-levels.ts';

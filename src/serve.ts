@@ -1,0 +1,63 @@
+import { Command } from 'commander';
+import { CliExit } from './cli/index.ts';
+import { createSystemClock } from './clock.ts';
+import { readServeConfig, SERVE_OPTIONS } from './config.ts';
+import { createLevelDisk } from './disk-level.ts';
+import { ERRORS, EvenkeelError } from './errors.ts';
+import { createLogger } from './logger.ts';
+import { createWebSocketNet } from './net-ws.ts';
+import { createSystemRandom } from './random.ts';
+import { startNode, type RunningNode } from './server.ts';
+
+/** The node stopped itself: a failed disk or a broken invariant. */
+const EXIT_STOPPED_ITSELF = 70;
+
+/** `evenkeel serve`: one control-plane node in this process until a signal ends it. */
+export function addServe(program: Command): void {
+  const command = program
+    .command('serve')
+    .description('run one control-plane node')
+    .action(async (flags: Record<string, unknown>) => {
+      throw new CliExit(await serve(flags));
+    });
+  for (const { flag, value, environment, description, fallback } of SERVE_OPTIONS) {
+    const ending = fallback === null || fallback === '' ? '' : `; ${fallback} unless given`;
+    command.option(value === null ? flag : `${flag} <${value}>`, `${description} (${environment}${ending})`);
+  }
+}
+
+async function serve(flags: Readonly<Record<string, unknown>>): Promise<number> {
+  const config = readServeConfig(flags, process.env);
+  const logger = createLogger({ level: config.logLevel, node: config.nodeId });
+  const signal = new Promise<'signal'>((resolve) => {
+    process.once('SIGINT', () => resolve('signal'));
+    process.once('SIGTERM', () => resolve('signal'));
+  });
+  let stoppedItself: (error: Error) => void = () => {};
+  const fatal = new Promise<Error>((resolve) => (stoppedItself = resolve));
+  const starting = startNode({
+    config,
+    clock: createSystemClock(),
+    net: createWebSocketNet(),
+    disk: createLevelDisk(),
+    random: createSystemRandom(),
+    logger,
+    onFatal: (error) => stoppedItself(error),
+  });
+  let node: RunningNode | 'signal';
+  try {
+    node = await Promise.race([starting, signal]);
+  } catch (error) {
+    if (!(error instanceof EvenkeelError)) throw error;
+    logger.fatal({ code: error.code }, error.message);
+    return ERRORS[error.code].exit;
+  }
+  // A node that still waits for its group has promised nothing: it may simply end.
+  if (node === 'signal') return 0;
+  process.stdout.write(`ready node=${config.nodeId} listen=${node.address}\n`);
+  const ended = await Promise.race([fatal, signal]);
+  if (ended !== 'signal') return EXIT_STOPPED_ITSELF;
+  logger.info({}, 'stopping');
+  await node.stop();
+  return 0;
+}

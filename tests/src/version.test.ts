@@ -1,0 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { VERSION } from '../../src/version.ts';
+
+it('the version is that of package.json', () => {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  expect(VERSION).toBe((JSON.parse(text) as { version: string }).version);
+});
