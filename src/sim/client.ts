@@ -22,15 +22,22 @@ export class SimClient {
   readonly #history: History;
   /** Asked in turn. */
   readonly #members: readonly string[];
+  readonly #keys: readonly string[];
   #session = 0;
   #n = 0;
 
-  constructor(name: string, cluster: SimCluster, history: History, members: readonly string[]) {
+  constructor(
+    name: string,
+    cluster: SimCluster,
+    history: History,
+    options: { members: readonly string[]; keys: readonly string[] },
+  ) {
     this.name = name;
     this.#cluster = cluster;
     this.#world = cluster.world;
     this.#history = history;
-    this.#members = members;
+    this.#members = options.members;
+    this.#keys = options.keys;
   }
 
   async run(operations: readonly SimOperation[]): Promise<void> {
@@ -72,6 +79,9 @@ export class SimClient {
 
   async #haveSession(first: string): Promise<boolean> {
     if (this.#session !== 0) return true;
+    const prepared = await this.#try(first, (member) => member.prepare(this.#keys, ATTEMPT_MS));
+    if (prepared.outcome === 'refused') this.#unexpected(prepared.error);
+    if (prepared.outcome !== 'answered') return false;
     const opened = await this.#try(first, (member) => member.openSession(ATTEMPT_MS));
     if (opened.outcome !== 'answered') return false;
     this.#session = opened.value;

@@ -36,6 +36,8 @@ export interface Member {
   readonly term: number;
   readonly appliedIndex: number;
   readonly stateHash: string;
+  /** Sees to it that these registers are there. May be repeated. */
+  prepare(keys: readonly string[], deadlineMs: number): Promise<void>;
   openSession(deadlineMs: number): Promise<number>;
   write(request: WriteRequest, deadlineMs: number): Promise<void>;
   read(key: string, deadlineMs: number): Promise<RegisterValue>;

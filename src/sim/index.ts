@@ -7,6 +7,7 @@ export { HEALTHY_LINK, SimNetwork, type Link } from './net.ts';
 export type { SimAction, SimOperation, SimPlan, SimSettings } from './plan.ts';
 export { bootRaftMember } from './raft-member.ts';
 export { SimRandom } from './random.ts';
+export { bootServerMember } from './server-member.ts';
 export { shrinkPlan } from './shrink.ts';
 export { runPlan, type SimOptions, type SimResult } from './run.ts';
 export { TraceHash } from './trace.ts';

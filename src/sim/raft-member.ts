@@ -121,6 +121,11 @@ class RaftMember implements Member {
     return this.#machine.stateHash;
   }
 
+  /** Every register is there from the start. */
+  prepare(): Promise<void> {
+    return Promise.resolve();
+  }
+
   async openSession(deadlineMs: number): Promise<number> {
     const result = await this.#propose({ type: 'open' }, deadlineMs);
     if (result.type !== 'opened') throw new Error(`opening a session answers ${result.type}`);

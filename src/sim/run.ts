@@ -14,6 +14,7 @@ const PROGRESS_BASE_MS = 3_000;
 const REST_MS = 60_000;
 /** Members that hold the same log may differ for this long. */
 const CONVERGE_MS = 5_000;
+const PROBE = 'probe';
 const BOUNDS_EVERY_MS = 100;
 /** Messages a member may send a virtual second, whatever happens. */
 const MAX_MESSAGES_PER_SECOND = 4_000;
@@ -101,8 +102,9 @@ class Run {
   #startClients(): SimClient[] {
     const { members, operations } = this.#plan;
     const names = [...new Set(operations.map((operation) => operation.client))];
+    const keys = [...new Set(operations.map((operation) => operation.key))].sort();
     return names.map((name) => {
-      const client = new SimClient(name, this.#cluster, this.#history, members);
+      const client = new SimClient(name, this.#cluster, this.#history, { members, keys });
       this.#guard(client.run(operations.filter((operation) => operation.client === name)));
       return client;
     });
@@ -119,8 +121,11 @@ class Run {
   async #progress(): Promise<void> {
     const begunMs = this.#world.nowMs;
     const { core, settings } = this.#plan;
-    const probes = core.map((id) => new SimClient(`probe ${id}`, this.#cluster, this.#history, [id]));
-    for (const probe of probes) this.#guard(probe.probe('probe', probe.name));
+    const probes = core.map((id) => {
+      const options = { members: [id], keys: [PROBE] };
+      return new SimClient(`probe ${id}`, this.#cluster, this.#history, options);
+    });
+    for (const probe of probes) this.#guard(probe.probe(PROBE, probe.name));
     const done = (): boolean => probes.every((probe) => probe.done);
     const boundMs = PROGRESS_BASE_MS + PROGRESS_ELECTIONS * settings.electionTimeoutMs;
     await this.#within(boundMs, 'a write through every member of the healed core', done);

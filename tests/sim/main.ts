@@ -1,7 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { bootRaftMember, drawPlan, shrinkPlan, type SimPlan, type SimResult } from '../../src/sim/index.ts';
+import {
+  bootRaftMember,
+  bootServerMember,
+  drawPlan,
+  shrinkPlan,
+  type SimPlan,
+  type SimResult,
+} from '../../src/sim/index.ts';
 import { play } from './judge.ts';
 
 const USAGE = `npm run sim -- [--seed N] [--seeds N] [--minutes M] [--from N] [--plan FILE] [--stop] [--shrink] [--out FILE]
@@ -10,6 +17,7 @@ const USAGE = `npm run sim -- [--seed N] [--seeds N] [--minutes M] [--from N] [-
   --seeds N    seeds from --from on (1 unless given)
   --minutes M  seeds from --from on until the time has passed
   --plan FILE  a written plan instead of a seed
+  --raft       consensus alone, under a state machine of registers, instead of whole nodes
   --stop       at the first seed that fails
   --shrink     a failing plan is made short and written to --out (sim-plan.json)
 `;
@@ -21,12 +29,15 @@ const { values } = parseArgs({
     minutes: { type: 'string' },
     from: { type: 'string', default: '1' },
     plan: { type: 'string' },
+    raft: { type: 'boolean', default: false },
     stop: { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
     out: { type: 'string', default: 'sim-plan.json' },
     help: { type: 'boolean', default: false },
   },
 });
+
+const boot = values.raft ? bootRaftMember : bootServerMember;
 
 process.on('unhandledRejection', (reason) => {
   console.error('unhandled rejection', reason);
@@ -75,11 +86,11 @@ async function shrink(plan: SimPlan, failure: string | null): Promise<void> {
   const kind = kindOf(failure);
   const short = await shrinkPlan(
     plan,
-    async (candidate) => kindOf((await play(candidate, bootRaftMember)).failure) === kind,
+    async (candidate) => kindOf((await play(candidate, boot)).failure) === kind,
     (best) => console.log(`  ${best.actions.length} actions, ${best.operations.length} operations`),
   );
   writeFileSync(values.out, `${JSON.stringify(short, null, 1)}\n`);
-  report(short, await play(short, bootRaftMember));
+  report(short, await play(short, boot));
   console.log(`  actions: ${JSON.stringify(short.actions)}`);
   console.log(`written to ${values.out}: npm run sim -- --plan ${values.out}`);
 }
@@ -95,7 +106,7 @@ async function main(): Promise<number> {
   const begunMs = performance.now();
   for (const plan of plans()) {
     const seedBegunMs = performance.now();
-    const result = await play(plan, bootRaftMember);
+    const result = await play(plan, boot);
     seeds++;
     acknowledged += result.acknowledged;
     const tookMs = Math.round(performance.now() - seedBegunMs);

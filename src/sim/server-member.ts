@@ -1,0 +1,142 @@
+import type { RaftNode } from '../../raft/index.ts';
+import type { ServeConfig } from '../config.ts';
+import { DEFAULT_BROKER_TIMINGS } from '../control/index.ts';
+import { EvenkeelError } from '../errors.ts';
+import { SILENT_LOGGER } from '../logger.ts';
+import { startNode, type RunningNode } from '../server.ts';
+import type { BootContext, Member, RegisterValue, WriteRequest } from './cluster.ts';
+import { tapStateMachine, tapStorage, tapTransport } from './taps.ts';
+
+const CLUSTER_ID = 'simulated';
+const PEER_PORT = 7501;
+const PORT = 7401;
+const TRANSFER_MS = 2_000;
+/** A register is this label of a resource. */
+const LABEL = 'value';
+
+/** A whole control-plane node, as `evenkeel serve` runs it. */
+export async function bootServerMember(context: BootContext): Promise<Member> {
+  const { process, net, disk, tap } = context;
+  const node = await startNode({
+    config: configOf(context),
+    clock: process.clock,
+    net,
+    disk,
+    random: process.random,
+    logger: SILENT_LOGGER,
+    observe: {
+      storage: (storage) => tapStorage(storage, tap),
+      transport: (transport) => tapTransport(transport, tap),
+      stateMachine: (machine, stateHash) => tapStateMachine(machine, stateHash, tap),
+    },
+    onFatal: (error) => context.onFatal(error),
+  });
+  return new ServerMember(node, process.clock);
+}
+
+function configOf({ id, members, settings }: BootContext): ServeConfig {
+  const { electionTimeoutMs, heartbeatMs, snapshotEveryEntries, trailingEntries } = settings;
+  const raft = { electionTimeoutMs, heartbeatMs, snapshotEveryEntries, trailingEntries };
+  return {
+    nodeId: id,
+    clusterId: CLUSTER_ID,
+    members: new Map(members.map((member) => [member, `${member}:${PEER_PORT}`])),
+    listen: `${id}:${PORT}`,
+    peerListen: `${id}:${PEER_PORT}`,
+    dataDir: 'data',
+    initialClusterState: 'new',
+    logLevel: 'silent',
+    raft,
+    broker: DEFAULT_BROKER_TIMINGS,
+  };
+}
+
+class ServerMember implements Member {
+  readonly #node: RunningNode;
+  readonly #raft: RaftNode;
+  readonly #clock: { now(): number };
+
+  constructor(node: RunningNode, clock: { now(): number }) {
+    this.#node = node;
+    this.#raft = node.raft;
+    this.#clock = clock;
+  }
+
+  get description(): string {
+    const { role, term, leaderId, commitIndex, appliedIndex, lastIndex } = this.#raft.status();
+    return `${role} t${term} of ${leaderId ?? 'nobody'}, log ${lastIndex}, commit ${commitIndex}, applied ${appliedIndex}`;
+  }
+
+  get leads(): boolean {
+    return this.#raft.status().role === 'leader';
+  }
+
+  get term(): number {
+    return this.#raft.status().term;
+  }
+
+  get appliedIndex(): number {
+    return this.#node.plane.state.appliedIndex;
+  }
+
+  get stateHash(): string {
+    return this.#node.plane.state.stateHash;
+  }
+
+  async prepare(keys: readonly string[], deadlineMs: number): Promise<void> {
+    for (const name of keys) {
+      const resource = {
+        kind: 'stream' as const,
+        name,
+        shards: 4,
+        replicationFactor: 2,
+        durable: true,
+        zonePolicy: null,
+        labels: {},
+      };
+      try {
+        await this.#node.plane.propose({ type: 'createResource', resource }, { deadlineMs });
+      } catch (error) {
+        // Somebody else was faster, or an earlier try.
+        if (!(error instanceof EvenkeelError && error.code === 'already_exists')) throw error;
+      }
+    }
+  }
+
+  async openSession(deadlineMs: number): Promise<number> {
+    const opened = await this.#node.plane.propose({ type: 'openSession' }, { deadlineMs });
+    return (opened.value as { session: number }).session;
+  }
+
+  async write(write: WriteRequest, deadlineMs: number): Promise<void> {
+    const { session, n, key, value, expectedRevision } = write;
+    const labels = { [LABEL]: value };
+    await this.#node.plane.propose(
+      { type: 'alterResource', kind: 'stream', name: key, expectedRevision, labels },
+      { deadlineMs, request: { session, n } },
+    );
+  }
+
+  async read(key: string, deadlineMs: number): Promise<RegisterValue> {
+    await this.#node.plane.readBarrier(deadlineMs);
+    const row = this.#node.plane.state.resources.get(`stream:${key}`);
+    return { value: row?.labels[LABEL] ?? null, revision: row?.revision ?? 0 };
+  }
+
+  async transferLeadership(to: string): Promise<void> {
+    await this.#raft.transferLeadership(to, this.#clock.now() + TRANSFER_MS);
+  }
+
+  async snapshotNow(): Promise<void> {
+    await this.#raft.snapshotNow();
+  }
+
+  checkBounds(): void {
+    const { id, pendingProposals, pendingReads } = this.#raft.status();
+    if (pendingProposals > MAX_PENDING) throw new Error(`bound: ${id} holds ${pendingProposals} proposals`);
+    if (pendingReads > MAX_PENDING) throw new Error(`bound: ${id} holds ${pendingReads} reads`);
+  }
+}
+
+/** Far fewer requests are ever under way in a run. */
+const MAX_PENDING = 500;
