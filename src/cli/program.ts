@@ -1,5 +1,7 @@
 import { Command } from 'commander';
 import { addBroker } from './broker.ts';
+import { addBrokerData } from './broker-data.ts';
+import { addBrokerRun } from './broker-run.ts';
 import { addCluster } from './cluster.ts';
 import { addCompletion } from './completion.ts';
 import { addDev } from './dev/command.ts';
@@ -25,7 +27,9 @@ export function buildProgram(environment: CliEnvironment = processEnvironment())
   addCluster(program, environment);
   addRaft(program, environment);
   addMember(program, environment);
-  addBroker(program, environment);
+  const broker = addBroker(program, environment);
+  addBrokerRun(broker, environment);
+  addBrokerData(broker, environment);
   addResource(program, environment);
   addShard(program, environment);
   addMove(program, environment);

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { AdminClient } from '../client/index.ts';
-import { parseClusterFile, type ClusterFile } from '../state/index.ts';
+import { parseClusterFile } from '../cluster-file/index.ts';
+import type { Assignment, Broker, ClusterFile, Resource } from '../../placement/index.ts';
 import { MAX_IMPORT_PART_BYTES } from '../wire/index.ts';
 import type { CliEnvironment } from './environment.ts';
 import { render } from './output.ts';
@@ -37,7 +38,7 @@ export function addTransfer(program: Command, environment: CliEnvironment): void
 }
 
 export async function readClusterFile(environment: CliEnvironment, path: string): Promise<ClusterFile> {
-  return parseClusterFile(await environment.readText(path));
+  return parseClusterFile(await environment.readText(path), path === '-' ? 'standard input' : path);
 }
 
 export async function exportCluster(client: AdminClient): Promise<ClusterFile> {
@@ -60,23 +61,30 @@ export async function importCluster(
   return client.write('import.commit', { importId, parts: parts.length, policy, overwrite });
 }
 
-type Rows = Pick<ClusterFile, 'brokers' | 'resources' | 'assignments'>;
-type Section = keyof Rows;
+interface Part {
+  readonly brokers: Broker[];
+  readonly resources: Resource[];
+  readonly assignments: Assignment[];
+}
 
-function splitParts(cluster: ClusterFile): Partial<Rows>[] {
-  const parts: Partial<Record<Section, object[]>>[] = [];
+function splitParts(cluster: ClusterFile): Part[] {
+  const parts: Part[] = [];
   let bytes = Infinity;
-  for (const section of ['brokers', 'resources', 'assignments'] as const) {
-    for (const row of cluster[section]) {
-      const rowBytes = Buffer.byteLength(JSON.stringify(row)) + 1;
-      if (bytes + rowBytes > MAX_IMPORT_PART_BYTES - PART_OVERHEAD_BYTES) {
-        parts.push({});
-        bytes = 0;
-      }
+  /** The part that has room for the row. */
+  const partFor = (row: object): Part => {
+    const rowBytes = Buffer.byteLength(JSON.stringify(row)) + 1;
+    const last = parts.at(-1);
+    if (last !== undefined && bytes + rowBytes <= MAX_IMPORT_PART_BYTES - PART_OVERHEAD_BYTES) {
       bytes += rowBytes;
-      const part = parts.at(-1) ?? {};
-      (part[section] ??= []).push(row);
+      return last;
     }
-  }
+    const part = { brokers: [], resources: [], assignments: [] };
+    parts.push(part);
+    bytes = rowBytes;
+    return part;
+  };
+  for (const row of cluster.brokers) partFor(row).brokers.push(row);
+  for (const row of cluster.resources) partFor(row).resources.push(row);
+  for (const row of cluster.assignments) partFor(row).assignments.push(row);
   return parts;
 }

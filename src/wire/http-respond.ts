@@ -47,30 +47,40 @@ export function sendWrongVerb(response: ServerResponse, caller: Caller, verbs: r
 
 /**
  * The whole body as text. Rejects with `limit_exceeded` past 1 MiB, `invalid_argument` where it is not declared
- * as JSON (so that no web page can send it unasked), `deadline_exceeded` where it comes too slowly.
+ * as JSON (so that no web page can send it unasked), `protocol_error` where it comes too slowly or not whole.
  */
 export async function readJsonBody(request: IncomingMessage, clock: Clock): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  const timer = clock.setTimeout(() => {
-    const message = `the body did not come within ${BODY_TIMEOUT_MS} ms`;
-    request.destroy(new EvenkeelError('deadline_exceeded', message));
-  }, BODY_TIMEOUT_MS);
-  try {
-    for await (const chunk of request) {
-      if (!Buffer.isBuffer(chunk)) continue;
-      bytes += chunk.length;
-      if (bytes > MAX_RPC_MESSAGE_BYTES) {
-        throw new EvenkeelError('limit_exceeded', `a body has at most ${MAX_RPC_MESSAGE_BYTES} bytes`);
-      }
-      chunks.push(chunk);
-    }
-  } finally {
-    clock.clearTimeout(timer);
-  }
+  const body = await readBody(request, clock);
   const type = request.headers['content-type'] ?? '';
-  if (bytes > 0 && !/^application\/json\s*(;|$)/i.test(type)) {
+  if (body.length > 0 && !/^application\/json\s*(;|$)/i.test(type)) {
     throw new EvenkeelError('invalid_argument', 'a body must have the content type application/json');
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return body.toString('utf8');
+}
+
+/** The request is left open when it is refused: the answer can still be sent. */
+function readBody(request: IncomingMessage, clock: Clock): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const refuse = (error: EvenkeelError): void => {
+      clock.clearTimeout(timer);
+      request.removeAllListeners('data');
+      request.resume();
+      reject(error);
+    };
+    const timer = clock.setTimeout(() => {
+      refuse(new EvenkeelError('protocol_error', `the body did not come within ${BODY_TIMEOUT_MS} ms`));
+    }, BODY_TIMEOUT_MS);
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= MAX_RPC_MESSAGE_BYTES) chunks.push(chunk);
+      else refuse(new EvenkeelError('limit_exceeded', `a body has at most ${MAX_RPC_MESSAGE_BYTES} bytes`));
+    });
+    request.once('end', () => {
+      clock.clearTimeout(timer);
+      resolve(Buffer.concat(chunks));
+    });
+    request.once('error', () => refuse(new EvenkeelError('protocol_error', 'the body broke off')));
+  });
 }

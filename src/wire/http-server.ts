@@ -34,10 +34,9 @@ export function createHttpHandler(options: HttpServerOptions): Handler {
       if (error instanceof EvenkeelError) {
         // What is left of the body is not read: the connection cannot be used again.
         if (!request.complete) response.setHeader('connection', 'close');
-        sendError(response, options.caller, error, error.code === 'deadline_exceeded' ? 408 : undefined);
+        sendError(response, options.caller, error);
         return;
       }
-      if (request.destroyed && !request.complete) return;
       options.onFault(error, `${request.method} ${request.url}`);
       sendError(response, options.caller, new EvenkeelError('internal', "the node's log says what failed"));
     });

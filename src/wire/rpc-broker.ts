@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { compareStrings } from '../../placement/index.ts';
+import { brokerRow, compareStrings } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { BrokerRow, StateView } from '../state/index.ts';
-import { brokerFields } from './rpc-rows.ts';
 import { brokerRowSchema, counterSchema, idSchema } from './rpc-schemas.ts';
 import { defineRead, defineWrite, type RpcContext } from './rpc-types.ts';
 
@@ -37,7 +36,7 @@ function loads(state: StateView): Map<string, Load> {
 
 function brokerView(row: BrokerRow, held: ReadonlyMap<string, Load>): BrokerItem {
   const { leaders, copies } = held.get(row.id) ?? { leaders: 0, copies: 0 };
-  return { ...brokerFields(row), leaders, copies, addresses: row.addresses, labels: row.labels };
+  return { ...brokerRow(row), leaders, copies, addresses: row.addresses, labels: row.labels };
 }
 
 const list = defineRead({

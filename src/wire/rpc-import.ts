@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { compareStrings, resourceKey } from '../../placement/index.ts';
+import { exportCluster } from '../cluster-file/index.ts';
 import { MAX_IMPORT_PARTS } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
-import { assignmentFields, brokerFields, resourceFields } from './rpc-rows.ts';
 import {
   assignmentRowSchema,
   brokerRowSchema,
@@ -11,7 +10,6 @@ import {
   resourceRowSchema,
 } from './rpc-schemas.ts';
 import { openedSession } from './rpc-session.ts';
-import { sortedAssignments } from './rpc-shard.ts';
 import { defineRead, defineWrite } from './rpc-types.ts';
 
 /** The largest part of an import, bytes of its rows as JSON. */
@@ -33,21 +31,7 @@ const exported = defineRead({
     }),
   },
   http: { verb: 'GET', path: '/export' },
-  handler({ plane: { state } }) {
-    const brokers = [...state.brokers.values()].sort((a, b) => compareStrings(a.id, b.id));
-    const resources = [...state.resources.values()].sort((a, b) =>
-      compareStrings(resourceKey(a), resourceKey(b)),
-    );
-    return {
-      cluster: {
-        version: 1,
-        brokers: brokers.map(brokerFields),
-        resources: resources.map(resourceFields),
-        assignments: sortedAssignments(state).map(assignmentFields),
-        policy: state.policy,
-      },
-    };
-  },
+  handler: ({ plane: { state } }) => ({ cluster: exportCluster(state) }),
 });
 
 const begin = defineWrite({

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { compareStrings, resourceKey, type ResourceKind } from '../../placement/index.ts';
+import { compareStrings, resourceKey, resourceRow, type ResourceKind } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { ResourceRow } from '../state/index.ts';
-import { resourceFields } from './rpc-rows.ts';
 import {
   counterSchema,
   kindSchema,
@@ -24,7 +23,7 @@ const expectedRevision = counterSchema.optional();
 
 /** `resourceRevision` is what `expectedRevision` is compared with: the resource's own last change. */
 function resourceView(row: ResourceRow): ResourceItem {
-  return { ...resourceFields(row), resourceRevision: row.revision };
+  return { ...resourceRow(row), resourceRevision: row.revision };
 }
 
 const list = defineRead({

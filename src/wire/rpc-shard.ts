@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { compareShards, splitShard } from '../../placement/index.ts';
+import { assignmentRow, compareShards, splitShard } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { AssignmentRow, StateView } from '../state/index.ts';
-import { assignmentFields } from './rpc-rows.ts';
 import {
   assignmentRowSchema,
   counterSchema,
@@ -56,7 +55,7 @@ const list = defineRead({
     });
     const page = kept.slice(0, limit);
     const next = kept.length > limit ? (page.at(-1)?.shard ?? null) : null;
-    return { items: page.map(assignmentFields), next };
+    return { items: page.map(assignmentRow), next };
   },
 });
 
@@ -69,7 +68,7 @@ const show = defineRead({
   handler({ plane: { state } }, { shard }) {
     const row = state.assignments.get(shard);
     if (row === undefined) throw new EvenkeelError('not_found', `no assignment of shard "${shard}"`);
-    return { assignment: assignmentFields(row), decision: row.decision };
+    return { assignment: assignmentRow(row), decision: row.decision };
   },
 });
 

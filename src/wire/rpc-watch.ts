@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '../../raft/index.ts';
+import { assignmentRow, brokerRow, resourceRow } from '../../placement/index.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { Change, ChangeSet } from '../state/index.ts';
-import { assignmentFields, brokerFields, resourceFields } from './rpc-rows.ts';
 import { counterSchema } from './rpc-schemas.ts';
 import { defineRead, type Subscriber } from './rpc-types.ts';
 
@@ -187,11 +187,11 @@ class Watch {
 function changeFields(change: Change): object {
   switch (change.kind) {
     case 'assignment':
-      return { kind: change.kind, assignment: assignmentFields(change.assignment) };
+      return { kind: change.kind, assignment: assignmentRow(change.assignment) };
     case 'broker':
-      return { kind: change.kind, broker: brokerFields(change.broker) };
+      return { kind: change.kind, broker: brokerRow(change.broker) };
     case 'resource':
-      return { kind: change.kind, resource: resourceFields(change.resource) };
+      return { kind: change.kind, resource: resourceRow(change.resource) };
     case 'removed':
       return { kind: change.kind, shard: change.shard };
     case 'brokerRemoved':

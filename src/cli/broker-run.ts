@@ -1,0 +1,77 @@
+import { Option, type Command } from 'commander';
+import { Broker } from '../broker/index.ts';
+import { createLevelDisk } from '../disk-level.ts';
+import { createLogger, LOG_LEVELS, type LogLevel } from '../logger.ts';
+import { createSystemRandom } from '../random.ts';
+import { parseCount } from './arguments.ts';
+import type { CliEnvironment } from './environment.ts';
+import { CliExit } from './run.ts';
+import { endpointsOf, endpointsOption } from './session.ts';
+
+const DEFAULT_COPY_RATE = 10_000;
+
+interface RunOptions {
+  readonly id: string;
+  readonly clusterId: string;
+  readonly dataDir: string;
+  readonly endpoints?: string;
+  readonly listen: string;
+  readonly zone?: string;
+  readonly maxShards?: number;
+  readonly weight?: number;
+  readonly copyRate: number;
+  readonly seedRecords: number;
+  readonly logLevel: LogLevel;
+}
+
+/** `broker run`: the reference broker in this process, until a signal or its own end. */
+export function addBrokerRun(noun: Command, environment: CliEnvironment): void {
+  const command = noun
+    .command('run')
+    .description('run a reference broker: small, real, for trials and tests')
+    .requiredOption('--id <id>', 'its id')
+    .requiredOption('--cluster-id <id>', 'the cluster it belongs to')
+    .requiredOption('--data-dir <dir>', 'where its records are')
+    .addOption(endpointsOption())
+    .option('--listen <host:port>', 'for other brokers and clients', '127.0.0.1:0')
+    .option('--zone <zone>', 'its zone (one of its own)')
+    .option('--max-shards <n>', 'most copies it may hold (no cap)', parseCount)
+    .option('--weight <n>', 'its part of the load (1)', parseCount)
+    .option('--copy-rate <n>', 'records a second to each copy being made', parseCount, DEFAULT_COPY_RATE)
+    .option('--seed-records <n>', 'records put into a shard opened empty', parseCount, 0)
+    .addOption(new Option('--log-level <level>', 'what is logged').choices(LOG_LEVELS).default('info'));
+  command.action(async () => runBroker(environment, command.opts<RunOptions>()));
+}
+
+async function runBroker(environment: CliEnvironment, options: RunOptions): Promise<void> {
+  const { id, clusterId, dataDir, listen, zone, maxShards, weight, copyRate, seedRecords } = options;
+  const log = createLogger({ level: options.logLevel, node: id });
+  const interrupted = new Promise<null>((resolve) => void environment.onInterrupt(() => resolve(null)));
+  let stoppedItself: (reason: Error) => void = () => undefined;
+  const stopped = new Promise<Error>((resolve) => (stoppedItself = resolve));
+  const broker = new Broker({
+    id,
+    clusterId,
+    dataDir,
+    listen,
+    endpoints: endpointsOf(options.endpoints, environment),
+    ...(zone !== undefined && { zone }),
+    ...(maxShards !== undefined && { maxShards }),
+    ...(weight !== undefined && { weight }),
+    copyRate,
+    seedRecords,
+    net: environment.net,
+    clock: environment.clock,
+    random: createSystemRandom(),
+    disk: createLevelDisk(),
+    log,
+    onStopped: (reason) => stoppedItself(reason),
+  });
+  const { address } = await broker.start();
+  environment.out(`ready broker=${id} listen=${address}\n`);
+  const reason = await Promise.race([interrupted, stopped]);
+  await broker.stop();
+  if (reason === null) return;
+  environment.note(`error: ${reason.message}\n`);
+  throw new CliExit(1);
+}

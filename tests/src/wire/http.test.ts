@@ -1,0 +1,224 @@
+import { connect } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AdminNode } from '../../support/admin-node.ts';
+
+let node: AdminNode;
+beforeEach(async () => {
+  node = await AdminNode.start();
+});
+afterEach(() => node.stop());
+
+async function fetchJson(
+  path: string,
+  init: RequestInit = {},
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(`${node.url}${path}`, init);
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+const json = (method: string, body: unknown): RequestInit => ({
+  method,
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+});
+
+describe('/v1', () => {
+  it('runs the methods of the registry: path, query and body are their params', async () => {
+    const created = await fetchJson(
+      '/v1/resources',
+      json('POST', { name: 'a/b', shards: 2, replicationFactor: 2 }),
+    );
+    expect(created).toMatchObject({ status: 200, body: { revision: 1, term: 3, leaderId: 'n1' } });
+    const path = `/v1/resources/stream/${encodeURIComponent('a/b')}`;
+    expect((await fetchJson(path)).body).toMatchObject({ resource: { name: 'a/b', shards: 2 } });
+    await fetchJson(path, json('PATCH', { labels: { tier: '1' } }));
+    expect((await fetchJson(`${path}?consistency=local&deadlineMs=500`)).body).toMatchObject({
+      resource: { labels: { tier: '1' } },
+    });
+    expect((await fetchJson('/v1/resources?kind=cache')).body['items']).toEqual([]);
+    expect((await fetchJson(`${path}?expectedRevision=1`, { method: 'DELETE' })).status).toBe(409);
+    expect((await fetchJson(`${path}?expectedRevision=2`, { method: 'DELETE' })).status).toBe(200);
+    expect(node.plane.state.resources.size).toBe(0);
+  });
+
+  it('drains, pauses and moves', async () => {
+    node.plane.harness.register('b1');
+    node.plane.serve('move.start', async (params) => params);
+    node.plane.serve('move.cancel', async (params) => params);
+    expect((await fetchJson('/v1/brokers/b1/drain', { method: 'POST' })).status).toBe(200);
+    expect((await fetchJson('/v1/brokers/b1')).body).toMatchObject({
+      broker: { lifecycle: 'draining', drain: true },
+    });
+    expect((await fetchJson('/v1/placement/pause', { method: 'POST' })).status).toBe(200);
+    expect((await fetchJson('/v1/placement/policy')).body).toMatchObject({ policy: { paused: true } });
+    expect(
+      (await fetchJson('/v1/shard-moves', json('POST', { shard: 'stream:s/0', to: 'b1', dryRun: true })))
+        .body,
+    ).toMatchObject({
+      shard: 'stream:s/0',
+      role: 'leader',
+      dryRun: true,
+      from: null,
+    });
+    const path = `/v1/shard-moves/${encodeURIComponent('stream:s/0')}?expectedGeneration=7`;
+    expect((await fetchJson(path, { method: 'DELETE' })).body).toMatchObject({
+      shard: 'stream:s/0',
+      expectedGeneration: 7,
+    });
+  });
+
+  it.each([
+    ['GET', '/v1/nothing', 404, 'not_found'],
+    ['GET', '/v1/', 404, 'not_found'],
+    ['GET', '/v1/brokers//drain', 404, 'not_found'],
+    ['GET', '/v1/brokers/%ZZ', 404, 'not_found'],
+    ['GET', '/v1/brokers/b9', 404, 'not_found'],
+    ['GET', '/v1/brokers/a%20b', 400, 'invalid_argument'],
+    ['GET', '/v1/shard-assignments?limit=many', 400, 'invalid_argument'],
+    ['GET', '/v1/shard-assignments?limt=3', 400, 'invalid_argument'],
+    ['GET', '/v1/shard-assignments?limit=1&limit=2', 400, 'invalid_argument'],
+    ['GET', '/v1/brokers/b1?id=b2', 400, 'invalid_argument'],
+    ['DELETE', '/v1/placement/pause', 405, 'unknown_method'],
+    ['PUT', '/rpc', 405, 'unknown_method'],
+    ['POST', '/livez', 405, 'unknown_method'],
+    ['POST', '/metrics', 405, 'unknown_method'],
+    ['GET', '/elsewhere', 404, 'not_found'],
+    ['GET', '//', 400, 'invalid_argument'],
+  ])('%s %s is %i %s', async (method, path, status, code) => {
+    const got = await fetchJson(path, { method });
+    expect(got.status).toBe(status);
+    expect(got.body).toMatchObject({ error: { code, retriable: false } });
+  });
+
+  it('says with a 405 what the path takes', async () => {
+    const response = await fetch(`${node.url}/v1/brokers/b1`, { method: 'POST' });
+    expect(response.status).toBe(405);
+    expect(response.headers.get('allow')).toBe('GET, DELETE');
+  });
+
+  it('refuses bodies that are none of its own', async () => {
+    const post = (
+      body: string,
+      type = 'application/json',
+    ): Promise<{ status: number; body: Record<string, unknown> }> =>
+      fetchJson('/v1/resources', { method: 'POST', headers: { 'content-type': type }, body });
+    expect((await post('{')).body).toMatchObject({ error: { code: 'invalid_argument' } });
+    expect((await post('[1]')).body).toMatchObject({ error: { code: 'invalid_argument' } });
+    expect((await post('{"name":"a","shards":1}', 'text/plain')).body).toMatchObject({
+      error: { message: expect.stringContaining('application/json') },
+    });
+    expect((await post('{"__proto__":{"shards":1},"name":"a"}')).body).toMatchObject({
+      error: { message: expect.stringContaining('__proto__') },
+    });
+    expect(await post(`{"name":"${'x'.repeat(1024 * 1024)}"}`)).toMatchObject({
+      status: 413,
+      body: { error: { code: 'limit_exceeded' } },
+    });
+    expect(node.plane.state.resources.size).toBe(0);
+    expect(node.faults).toEqual([]);
+  });
+
+  it('turns errors into their status', async () => {
+    node.plane.leaderId = null;
+    expect((await fetchJson('/v1/placement/plan')).status).toBe(503);
+    node.plane.onBarrier = () => new Promise(() => undefined);
+    expect((await fetchJson('/v1/brokers?deadlineMs=10')).status).toBe(504);
+  });
+});
+
+describe('health', () => {
+  const text = async (path: string): Promise<[number, string]> => {
+    const response = await fetch(`${node.url}${path}`);
+    return [response.status, await response.text()];
+  };
+
+  it('/livez depends on the storage and never on a quorum', async () => {
+    node.plane.leaderId = null;
+    node.plane.ready = false;
+    expect(await text('/livez')).toEqual([200, 'ok\n']);
+    node.health.storageOpen = false;
+    expect(await text('/livez?verbose')).toEqual([503, '[+] eventLoop\n[-] storage\nnot ok: storage\n']);
+  });
+
+  it('/readyz wants a leader, to have caught up, and not to be draining', async () => {
+    expect(await text('/readyz')).toEqual([200, 'ok\n']);
+    node.plane.ready = false;
+    node.plane.leaderId = null;
+    node.health.draining = true;
+    expect(await text('/readyz')).toEqual([503, 'not ok: leaderKnown, caughtUp, notDraining\n']);
+    const [, lines] = await text('/readyz?verbose');
+    expect(lines.split('\n').slice(0, 5)).toEqual([
+      '[+] eventLoop',
+      '[+] storage',
+      '[-] leaderKnown',
+      '[-] caughtUp',
+      '[-] notDraining',
+    ]);
+  });
+
+  it('/version names the package, the node and the cluster', async () => {
+    expect((await fetchJson('/version')).body).toEqual({
+      version: '9.9.9',
+      nodeId: 'n1',
+      clusterId: 'test',
+      node: process.version,
+    });
+  });
+});
+
+describe('/metrics', () => {
+  it('shows consensus, state, placement and passes', async () => {
+    node.plane.harness.register('b1');
+    node.plane.harness.register('b2');
+    node.plane.harness.create('s', { shards: 3 });
+    const replicas = ['b1', 'b2'];
+    for (let i = 0; i < 2; i += 1) {
+      const next = {
+        leader: 'b1',
+        replicas,
+        inSync: replicas,
+        state: 'active',
+        failedMoves: 0,
+        move: null,
+      } as const;
+      node.plane.harness.place({ shard: `stream:s/${i}`, next });
+    }
+    const response = await fetch(`${node.url}/metrics`);
+    expect(response.headers.get('content-type')).toContain('text/plain');
+    const lines = (await response.text()).split('\n');
+    const value = (name: string): string | undefined =>
+      lines
+        .find((line) => line.startsWith(`evenkeel_${name}`))
+        ?.split(' ')
+        .at(-1);
+    expect(value('raft_term')).toBe('3');
+    expect(value('raft_is_leader')).toBe('1');
+    expect(value('state_brokers{lifecycle="live"')).toBe('2');
+    expect(value('state_assignments')).toBe('2');
+    expect(value('placement_max_leader_spread_per_resource')).toBe('2');
+    expect(value('placement_resources_out_of_level')).toBe('1');
+    expect(value('placement_leaderless')).toBe('1');
+    expect(value('placement_under_replicated')).toBe('1');
+    expect(value('placement_steps_total{step="stage",reason="balance"')).toBe('4');
+    expect(value('placement_refused_total{code="stale"')).toBe('3');
+    expect(value('placement_last_pass_seconds')).toBe('0.005');
+    expect(lines.some((line) => line.startsWith('evenkeel_event_loop_delay_seconds{quantile="0.99"'))).toBe(
+      true,
+    );
+  });
+});
+
+describe('a client that sends slowly', () => {
+  it('and goes away half-way leaves nothing behind', async () => {
+    const { port } = new URL(node.url);
+    const socket = connect(Number(port), '127.0.0.1');
+    await new Promise((resolve) => socket.once('connect', resolve));
+    socket.write(
+      'POST /rpc HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"json',
+    );
+    await new Promise((resolve) => setImmediate(resolve));
+    socket.destroy();
+    expect((await fetchJson('/version')).status).toBe(200);
+    expect(node.faults).toEqual([]);
+  });
+});
