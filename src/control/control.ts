@@ -81,7 +81,7 @@ export class Control {
     const services: BrokerServices = {
       'broker.register': (params) => register(this.tenure(), state, timings, params),
       'broker.heartbeat': (params) => heartbeat(this.tenure(), state, timings, params),
-      'broker.report': (params) => report(this.tenure(), state, plane.clusterTimeMs(), params),
+      'broker.report': (params) => report(this.tenure(), state, params),
       'broker.confirm': (params) => confirm(this.tenure(), state, params),
       'broker.leave': (params) => leave(this.tenure(), state, params),
       'broker.disconnected': async (params) => {

@@ -14,7 +14,8 @@ export interface PassesOptions {
   readonly state: StateView;
   readonly host: PlannerHost;
   readonly log: ControlLog;
-  readonly clusterTimeMs: () => number;
+  /** Cluster time, whole ms. */
+  readonly nowMs: () => number;
   readonly reports: (nowMs: number) => Reports;
   /** Proposes in this leader's term only; resolves with the applied rows' results. */
   readonly propose: (command: PlacementCommand) => Promise<readonly RowResult[]>;
@@ -77,8 +78,8 @@ export class Passes {
 
   /** What the next pass would write. Writes nothing. */
   planNow(): Promise<Plan> {
-    const { host, clusterTimeMs, reports } = this.#options;
-    const nowMs = clusterTimeMs();
+    const { host, reports } = this.#options;
+    const nowMs = this.#options.nowMs();
     return host.plan({ nowMs, reports: reports(nowMs) });
   }
 
@@ -105,7 +106,7 @@ export class Passes {
     const { clock, state, log, stats } = this.#options;
     if (this.#closed) return;
     const deadline = this.#last?.plan.nextDeadlineMs ?? null;
-    const isDue = this.#changed || (deadline !== null && this.#options.clusterTimeMs() >= deadline);
+    const isDue = this.#changed || (deadline !== null && this.#options.nowMs() >= deadline);
     if (isDue) {
       this.#running = true;
       this.#changed = false;
@@ -132,10 +133,10 @@ export class Passes {
   }
 
   #delayMs(): number {
-    const { clock, state, clusterTimeMs } = this.#options;
+    const { clock, state, nowMs } = this.#options;
     if (this.#changed) return this.#notBeforeMs - clock.now();
     const deadline = this.#last?.plan.nextDeadlineMs ?? null;
-    const untilDeadlineMs = deadline === null ? Infinity : deadline - clusterTimeMs();
+    const untilDeadlineMs = deadline === null ? Infinity : deadline - nowMs();
     return Math.min(state.policy.passIntervalMs, Math.max(1, untilDeadlineMs));
   }
 

@@ -18,12 +18,7 @@ const SHARDS_PER_ENTRY = 500;
  * What a broker says of the shards it leads. Offsets stay in memory and are answered at once; a change of
  * `inSync` and `drained` go through the log and are answered once applied, each shard by itself.
  */
-export async function report(
-  tenure: Tenure,
-  state: StateView,
-  nowMs: number,
-  params: ReportParams,
-): Promise<ShardResults> {
+export async function report(tenure: Tenure, state: StateView, params: ReportParams): Promise<ShardResults> {
   sign(tenure, state, params);
   const { broker, incarnation } = params;
   const results = new Map<number, ShardResult>();
@@ -37,7 +32,7 @@ export async function report(
     }
     const options = {
       destination: checked.move === null ? undefined : state.brokers.get(checked.move.to),
-      nowMs,
+      nowMs: tenure.nowMs(),
       fenceMaxLagRecords: state.policy.fenceMaxLagRecords,
     };
     if (tenure.reports.note(shard, checked, options)) matters = true;

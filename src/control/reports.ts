@@ -63,10 +63,14 @@ export class ReportBook {
   }
 
   /** The planner's view of the shards with a move in flight. */
-  view(moving: Iterable<AssignmentRow>, leasedUntilMs: ReadonlyMap<string, number>): Reports {
+  view(
+    moving: Iterable<AssignmentRow>,
+    brokers: ReadonlyMap<string, BrokerRow>,
+    leasedUntilMs: ReadonlyMap<string, number>,
+  ): Reports {
     const shards = new Map<string, ShardReport>();
     for (const row of moving) {
-      if (row.move !== null) shards.set(row.shard, this.#report(row, row.move.to));
+      if (row.move !== null) shards.set(row.shard, this.#report(row, brokers.get(row.move.to)));
     }
     return { shards, leasedUntilMs };
   }
@@ -76,15 +80,17 @@ export class ReportBook {
     return this.#shards.get(shard) ?? null;
   }
 
-  #report(row: AssignmentRow, to: string): ShardReport {
+  #report(row: AssignmentRow, destination: BrokerRow | undefined): ShardReport {
     const known = this.#shards.get(row.shard);
+    const to = row.move?.to ?? '';
     const current = known !== undefined && known.generation === row.generation ? known : null;
     const reported = current?.followers[to];
     return {
       generation: row.generation,
       lagRecords:
         current === null || reported === undefined ? null : Math.max(0, current.leaderOffset - reported),
-      drained: row.drained,
+      // To a process that the fence did not know nothing is cut over: the fence will time out.
+      drained: row.drained && destination?.incarnation === row.stagedIncarnation,
       progressAtMs: Math.max(
         this.#beganAtMs,
         known?.destination?.startsWith(`${to}#`) === true ? known.progressAtMs : 0,

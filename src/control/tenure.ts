@@ -37,7 +37,7 @@ export class Tenure {
     this.#options = options;
     this.term = term;
     this.liveness = new Liveness(clock, timings);
-    this.reports = new ReportBook(plane.clusterTimeMs());
+    this.reports = new ReportBook(this.nowMs());
     this.rounds = new QuorumRounds(() => plane.readBarrier(timings.leaseMs));
     this.passes = new Passes({
       clock,
@@ -45,9 +45,13 @@ export class Tenure {
       host: options.planner,
       log: options.log,
       stats,
-      clusterTimeMs: () => plane.clusterTimeMs(),
+      nowMs: () => this.nowMs(),
       reports: (nowMs) =>
-        this.reports.view(this.moving.values(), leasedUntil(plane.state.brokers.values(), nowMs, timings)),
+        this.reports.view(
+          this.moving.values(),
+          plane.state.brokers,
+          leasedUntil(plane.state.brokers.values(), nowMs, timings),
+        ),
       propose: async (command) => (await this.propose(command)).value as readonly RowResult[],
     });
   }
@@ -60,6 +64,11 @@ export class Tenure {
   /** For what is asked of a leader after an await. */
   assertLeading(): void {
     if (this.isOver) throw new EvenkeelError('no_leader', 'this node has just lost its leadership; retry');
+  }
+
+  /** Cluster time as rows carry it: whole ms. */
+  nowMs(): number {
+    return Math.floor(this.#options.plane.clusterTimeMs());
   }
 
   start(): void {
@@ -95,7 +104,7 @@ export class Tenure {
   async declare(broker: string, incarnation: number, lifecycle: 'down' | 'left'): Promise<void> {
     this.liveness.condemn(broker, incarnation);
     const silentForMs = lifecycle === 'left' ? 0 : this.liveness.silentForMs(broker, incarnation);
-    const silentSinceMs = Math.max(0, Math.ceil(this.#options.plane.clusterTimeMs() - silentForMs));
+    const silentSinceMs = Math.max(0, Math.ceil(this.nowMs() - silentForMs));
     await this.propose({ type: 'setLifecycle', broker, incarnation, lifecycle, silentSinceMs });
   }
 

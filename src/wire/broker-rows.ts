@@ -1,17 +1,16 @@
-import { splitShard } from '../../placement/index.ts';
+import { assignmentRow, brokerRow, splitShard } from '../../placement/index.ts';
 import type { WatchedAssignment, WatchedBroker, WatchedChange } from '../broker-protocol.ts';
 import type { AssignmentRow, BrokerRow, StateView } from '../state/index.ts';
 import type { WatchedChange as WatchedRowChange } from '../watch/index.ts';
-import { assignmentFields, brokerFields } from './rpc-rows.ts';
 
 export function watchedBroker(row: BrokerRow): WatchedBroker {
   const { addresses, labels, storeId } = row;
-  return { ...brokerFields(row), addresses, labels, storeId };
+  return { ...brokerRow(row), addresses, labels, storeId };
 }
 
 export function watchedAssignment(row: AssignmentRow, state: StateView): WatchedAssignment {
   const resource = state.resources.get(splitShard(row.shard).resource);
-  return { ...assignmentFields(row), resourceRevision: resource?.createdRevision ?? null };
+  return { ...assignmentRow(row), resourceRevision: resource?.createdRevision ?? null };
 }
 
 /** One of the changes that brokers watch, as they are told of it. */
