@@ -18,6 +18,8 @@ export type SpanMode = 'keep' | 'narrow';
  * another arrives at a sink. Brokers between hold as many as before.
  */
 export interface Gradient {
+  /** Which end holds too many or too few: its link is made first, so that no link raises component (4). */
+  readonly first: 'source' | 'sink';
   readonly isSource: (b: number) => boolean;
   readonly isSink: (b: number) => boolean;
 }
@@ -80,53 +82,97 @@ export class Layout {
     const above = (b: number, least: number): boolean => this.off(b) >= least;
     const below = (b: number, least: number): boolean => this.off(b) <= -least;
     return [
-      { isSource: (b) => above(b, 1), isSink: (b) => this.copies(b) < share.ceiling(b) },
-      { isSource: (b) => this.copies(b) > share.floor(b), isSink: (b) => below(b, 1) },
-      { isSource: (b) => above(b, 2), isSink: (b) => this.copies(b) <= share.ceiling(b) },
-      { isSource: (b) => this.copies(b) >= share.floor(b), isSink: (b) => below(b, 2) },
+      { first: 'source', isSource: (b) => above(b, 1), isSink: (b) => this.copies(b) < share.ceiling(b) },
+      { first: 'sink', isSource: (b) => this.copies(b) > share.floor(b), isSink: (b) => below(b, 1) },
+      { first: 'source', isSource: (b) => above(b, 2), isSink: (b) => this.copies(b) <= share.ceiling(b) },
+      { first: 'sink', isSource: (b) => this.copies(b) >= share.floor(b), isSink: (b) => below(b, 2) },
     ];
   }
 }
 
-/** By broker: links of the shortest path to a sink, NONE where there is none or it is longer than a source's. */
+/** How far brokers are from the end of a path whose link is made last. */
 export interface Distances {
+  /** By broker, in links; NONE: further than the shortest path is long. */
   readonly links: Int32Array;
-  /** The shortest over all sources; 0: no path. */
+  /** Of the shortest path; 0: there is none. */
   readonly length: number;
 }
 
-/** Breadth first from the sinks, until a source is reached. */
+/** Breadth first, from the end whose link is made last to the other. */
 export function distances(layout: Layout, gradient: Gradient, mode: SpanMode): Distances {
-  const { view, r } = layout;
+  const { view } = layout;
+  const backward = gradient.first === 'source';
+  const isStart = backward ? gradient.isSink : gradient.isSource;
+  const isGoal = backward ? gradient.isSource : gradient.isSink;
   const links = new Int32Array(view.brokers.count).fill(NONE);
-  let frontier: number[] = [];
-  let sources = 0;
+  const frontier: number[] = [];
+  const open: number[] = [];
   for (const b of view.brokers.liveList) {
-    if (gradient.isSink(b) && view.room(b) > 0) {
-      links[b] = 0;
-      frontier.push(b);
-    } else if (gradient.isSource(b)) sources++;
+    if (isStart(b)) frontier.push(b);
+    else open.push(b);
   }
-  if (sources === 0) return { links, length: 0 };
-  const end = view.firstShard[r + 1] ?? 0;
+  for (const b of frontier) links[b] = 0;
+  if (frontier.length === 0 || !open.some(isGoal)) return { links, length: 0 };
   for (let length = 1; frontier.length > 0; length++) {
-    const reached: number[] = [];
+    const reached = backward
+      ? reachBackward(layout, { links, frontier, open }, mode)
+      : reachForward(layout, { links, open, length }, mode);
     let found = false;
-    for (let s = view.firstShard[r] ?? 0; s < end; s++) {
-      if (view.counts[s] === 0) continue;
-      const leader = view.nextLeader(s);
-      for (const from of layout.set(s)) {
-        if (from === leader || links[from] !== NONE || view.brokers.live[from] === 0) continue;
-        if (!frontier.some((to) => layout.allows(s, from, to, mode))) continue;
-        links[from] = length;
-        reached.push(from);
-        if (gradient.isSource(from)) found = true;
-      }
+    for (const b of reached) {
+      links[b] = length;
+      open.splice(open.indexOf(b), 1);
+      if (isGoal(b)) found = true;
     }
     if (found) return { links, length };
-    frontier = reached;
+    frontier.splice(0, frontier.length, ...reached);
   }
   return { links, length: 0 };
+}
+
+/** Brokers from which a copy can go to the frontier. */
+function reachBackward(
+  layout: Layout,
+  state: { links: Int32Array; frontier: readonly number[]; open: readonly number[] },
+  mode: SpanMode,
+): number[] {
+  const { view, r } = layout;
+  const reached = new Set<number>();
+  for (let s = view.firstShard[r] ?? 0; s < (view.firstShard[r + 1] ?? 0); s++) {
+    if (view.counts[s] === 0) continue;
+    if (reached.size === state.open.length) break;
+    const leader = view.nextLeader(s);
+    for (const from of layout.set(s)) {
+      if (from === leader || state.links[from] !== NONE || view.brokers.live[from] === 0) continue;
+      if (reached.has(from)) continue;
+      if (state.frontier.some((to) => layout.allows(s, from, to, mode))) reached.add(from);
+    }
+  }
+  return [...reached].sort((a, b) => a - b);
+}
+
+/** Brokers to which a copy on the frontier (the brokers at `length - 1`) can go. */
+function reachForward(
+  layout: Layout,
+  state: { links: Int32Array; open: readonly number[]; length: number },
+  mode: SpanMode,
+): number[] {
+  const { view, r } = layout;
+  const left = new Set(state.open.filter((b) => view.room(b) > 0));
+  const reached: number[] = [];
+  for (let s = view.firstShard[r] ?? 0; s < (view.firstShard[r + 1] ?? 0); s++) {
+    if (view.counts[s] === 0) continue;
+    if (left.size === 0) break;
+    const leader = view.nextLeader(s);
+    for (const from of layout.set(s)) {
+      if (from === leader || state.links[from] !== state.length - 1) continue;
+      for (const to of [...left]) {
+        if (!layout.allows(s, from, to, mode)) continue;
+        left.delete(to);
+        reached.push(to);
+      }
+    }
+  }
+  return reached.sort((a, b) => a - b);
 }
 
 /** The shortest path over a resource's gradients; `null`: none. */

@@ -92,7 +92,13 @@ function linksOf(
 ): { best: Candidate | null; second: Candidate | null } {
   const { layout, gradient, distances } = path;
   const { view, targets, r } = layout;
-  const next = [...view.brokers.liveList].filter((b) => distances.links[b] === distances.length - 1);
+  const { length, links } = distances;
+  const backward = gradient.first === 'source';
+  const isFrom = (b: number): boolean =>
+    backward ? links[b] === length && gradient.isSource(b) : links[b] === length - 1;
+  const isTo = (b: number): boolean =>
+    backward ? links[b] === length - 1 : links[b] === length && gradient.isSink(b);
+  const next = [...view.brokers.liveList].filter(isTo);
   const found: { best: Candidate | null; second: Candidate | null } = { best: null, second: null };
   for (let s = view.firstShard[r] ?? 0; s < (view.firstShard[r + 1] ?? 0); s++) {
     if (!view.free(s)) continue;
@@ -100,7 +106,7 @@ function linksOf(
     const set = view.finished(s);
     const failed = view.rows[s]?.failedMoves ?? 0;
     for (const from of set) {
-      if (from === leader || distances.links[from] !== distances.length || !gradient.isSource(from)) continue;
+      if (from === leader || !isFrom(from)) continue;
       for (const to of next) {
         const gain = moveChange(view, targets, { r, from, to });
         if (found.best !== null && worse(failed, gain.copies, found.best)) continue;

@@ -194,10 +194,46 @@ export function seatsOf(targets: CopyTargets, r: number, shards: readonly number
     seats[b] = Math.max(led, Math.min(upper[b] ?? 0, (whole[b] ?? 0) - before));
     sum += seats[b] ?? 0;
   }
+  sum -= withinZones(field, { seats, leaders, whole }, most * shards.length);
   const wanted = shards.length * rule.factor;
   if (sum !== wanted)
     evenOut({ view, field, seats, leaders, upper, whole, r, most: most * shards.length }, wanted - sum);
   return seats;
+}
+
+/**
+ * Leaders that their zone's part does not cover take seats beyond it: others of the zone give theirs up, those with
+ * the most first. Returns how many were given up.
+ */
+function withinZones(
+  field: Field,
+  input: { readonly seats: Int32Array; readonly leaders: Int32Array; readonly whole: Int32Array },
+  most: number,
+): number {
+  const { seats, leaders, whole } = input;
+  let given = 0;
+  for (const z of field.shared) {
+    const members = field.members.subarray(field.start[z], field.start[z + 1]);
+    let over = -most;
+    for (const b of members) over += seats[b] ?? 0;
+    for (; over > 0; over--) {
+      let best = -1;
+      const above = (b: number): number => (seats[b] ?? 0) - (whole[b] ?? 0);
+      for (const b of members) {
+        if ((seats[b] ?? 0) <= (leaders[b] ?? 0)) continue;
+        if (
+          best < 0 ||
+          above(b) > above(best) ||
+          (above(b) === above(best) && (seats[b] ?? 0) > (seats[best] ?? 0))
+        )
+          best = b;
+      }
+      if (best < 0) break;
+      seats[best] = (seats[best] ?? 0) - 1;
+      given++;
+    }
+  }
+  return given;
 }
 
 interface EvenOut {

@@ -1,6 +1,7 @@
 import { NONE } from '../broker-table.ts';
 import { Rendezvous, type Ranking } from '../hash.ts';
 import type { View } from '../view.ts';
+import { splitCaps, type CapParts } from './caps.ts';
 import { Field } from './field.ts';
 import { share, type Share } from './share.ts';
 import { zoneRule, type ZoneRule } from './zone-limit.ts';
@@ -23,7 +24,7 @@ export class CopyTargets {
   readonly #rendezvous: Rendezvous;
   readonly #rules = new Map<string, ZoneRule>();
   readonly #targets: (ResourceTarget | undefined)[];
-  #leavingSoon: Int32Array | undefined;
+  #caps: CapParts | undefined;
   #totals: Totals | undefined;
 
   constructor(view: View) {
@@ -34,7 +35,7 @@ export class CopyTargets {
   }
 
   of(r: number): ResourceTarget {
-    return (this.#targets[r] ??= this.#build(r, this.view.tally.shards[r] ?? 0));
+    return (this.#targets[r] ??= this.#build(r));
   }
 
   /** The order of brokers for a shard, where nothing else decides. */
@@ -72,26 +73,12 @@ export class CopyTargets {
     return (this.#totals ??= sumOfTargets(this));
   }
 
-  /** Copies that a capped broker can hold of the resource once every move in flight has finished. */
-  #room(r: number): Int32Array | null {
-    if (this.field.capped.length === 0) return null;
-    const { tally, brokers } = this.view;
-    const leaving = (this.#leavingSoon ??= leavingSoon(this.view));
-    const shards = tally.shards[r] ?? 0;
-    let binds = false;
-    const room = Int32Array.from(this.field.capped, (b) => {
-      const free = (brokers.cap[b] ?? 0) - (tally.held[b] ?? 0) + (leaving[b] ?? 0);
-      const most = Math.max(0, tally.copiesOf(r, b) + free);
-      if (most < shards) binds = true;
-      return most;
-    });
-    return binds ? room : null;
-  }
-
-  #build(r: number, shards: number): ResourceTarget {
-    const rule = this.rule(r);
-    const room = this.#room(r);
-    return shareByRule(this.field, rule, shards, room);
+  #build(r: number): ResourceTarget {
+    const build = (x: number, room: Int32Array | null): ResourceTarget =>
+      shareByRule(this.field, this.rule(x), this.view.tally.shards[x] ?? 0, room);
+    if (this.field.capped.length === 0) return build(r, null);
+    if (this.#caps === undefined) this.#caps = splitCaps(this.view, this.field, build);
+    return build(r, this.#caps?.[r] ?? null);
   }
 }
 
@@ -136,16 +123,6 @@ function limitsOf(field: Field, rule: ZoneRule, shards: number, parts: Share): I
     limits[z] = Math.max(1, Math.min(rule.most, Math.ceil(parts.zoneCeiling(z) / shards)));
   }
   return limits;
-}
-
-function leavingSoon(view: View): Int32Array {
-  const leaving = new Int32Array(view.brokers.count);
-  for (let s = 0; s < view.shardCount; s++) {
-    if (view.move(s) === null) continue;
-    const stays = view.finished(s);
-    for (const b of view.copies(s)) if (!stays.includes(b)) leaving[b] = (leaving[b] ?? 0) + 1;
-  }
-  return leaving;
 }
 
 /** By broker, live ones only. */
