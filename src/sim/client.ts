@@ -8,7 +8,7 @@ import type { SimWorld } from './world.ts';
 const ATTEMPT_MS = 1_000;
 /** All tries of one operation; past it its outcome is left open. */
 const OPERATION_MS = 5_000;
-const RETRY_MS = 40;
+const RETRY_MS = 100;
 
 /**
  * A client of the cluster that never sends the same request twice by mistake: it retries with the same

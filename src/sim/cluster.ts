@@ -15,7 +15,7 @@ const LOSSY_PATHS = ['/peer', '/peer/log'];
 /** How long a supervisor waits before it starts a process that ended by itself again. */
 const SUPERVISOR_MS = 500;
 
-/** What a member is started with. */
+/** What a process is started with. */
 export interface BootContext {
   readonly id: string;
   readonly members: readonly string[];
@@ -24,7 +24,7 @@ export interface BootContext {
   readonly net: Net;
   readonly disk: Disk;
   readonly tap: Tap;
-  /** The member stopped itself. */
+  /** It stopped itself. */
   onFatal(error: Error): void;
 }
 
@@ -45,6 +45,24 @@ export interface Member {
   snapshotNow(): Promise<void>;
   /** Throws where a bound on what it holds in memory is broken. */
   checkBounds(): void;
+  /** Only where brokers are. */
+  readonly placement: PlacementView | null;
+}
+
+/** Who holds which shard, as one member has applied it. */
+export interface PlacementView {
+  /** Where that shard's leader takes clients; `null`: nobody is known to. */
+  addressOf(shard: string): string | null;
+  setDrain(broker: string, drain: boolean, deadlineMs: number): Promise<void>;
+  /** What is not yet as it should be when all is whole and has come to rest; `null`: nothing. */
+  unsettled(): string | null;
+}
+
+/** What runs on the hosts: which code the simulated world is made of. */
+export interface SimKit {
+  member(context: BootContext): Promise<Member>;
+  /** `null`: consensus alone. Answers what says, for people, how it is. */
+  readonly broker: ((context: BootContext) => Promise<{ readonly description: string }>) | null;
 }
 
 export interface WriteRequest {
@@ -61,14 +79,13 @@ export interface RegisterValue {
   readonly revision: number;
 }
 
-export type BootMember = (context: BootContext) => Promise<Member>;
-
 interface Host {
   readonly id: string;
   readonly disk: SimDisk;
   lives: number;
   process: SimProcess | null;
   member: Member | null;
+  broker: { readonly description: string } | null;
   /** Dies when the point has been passed `skip` more times. */
   armed: { point: CrashPoint; skip: number; powerCut: boolean; downMs: number } | null;
   /** Set while it must stay down. */
@@ -84,23 +101,28 @@ export class SimCluster {
   /** Messages between members, by sender, since the start. */
   readonly sent = new Map<string, number>();
   readonly #hosts = new Map<string, Host>();
-  readonly #boot: BootMember;
+  readonly #kit: SimKit;
   readonly #random: SimRandom;
 
-  constructor(world: SimWorld, plan: SimPlan, boot: BootMember) {
+  constructor(world: SimWorld, plan: SimPlan, kit: SimKit) {
     this.world = world;
     this.plan = plan;
-    this.#boot = boot;
+    this.#kit = kit;
     this.#random = world.random('cluster');
     this.network = new SimNetwork(world, { lossyPaths: LOSSY_PATHS });
     this.checks = new RaftChecks(plan.members);
-    for (const id of plan.members) {
+    for (const id of this.hosts) {
       const disk = new SimDisk(world, id);
-      const host = { id, disk, lives: 0, process: null, member: null, armed: null };
+      const host = { id, disk, lives: 0, process: null, member: null, broker: null, armed: null };
       this.#hosts.set(id, { ...host, banned: false });
     }
     this.healLinks();
     this.healDisks();
+  }
+
+  /** Members and brokers. */
+  get hosts(): readonly string[] {
+    return [...this.plan.members, ...this.plan.brokers];
   }
 
   startAll(): void {
@@ -123,9 +145,9 @@ export class SimCluster {
   /** For people: where everybody is. */
   describe(): string {
     return [...this.#hosts.values()]
-      .map(({ id, process, member }) => {
+      .map(({ id, process, member, broker }) => {
         const state = process === null ? 'down' : process.stalled ? 'stalled' : 'up';
-        return `${id} ${state}: ${member?.description ?? 'not serving'}`;
+        return `${id} ${state}: ${(member ?? broker)?.description ?? 'not serving'}`;
       })
       .join('\n  ');
   }
@@ -156,6 +178,7 @@ export class SimCluster {
     host.disk.settle(options.powerCut);
     host.process = null;
     host.member = null;
+    host.broker = null;
     host.armed = null;
     this.world.schedule(options.downMs, `start ${id}`, () => this.start(id));
   }
@@ -186,10 +209,9 @@ export class SimCluster {
   }
 
   healLinks(): void {
-    const { settings, members } = this.plan;
-    const { delayMinMs, delayMaxMs } = settings;
-    for (const from of members) {
-      for (const to of members) {
+    const { delayMinMs, delayMaxMs } = this.plan.settings;
+    for (const from of this.hosts) {
+      for (const to of this.hosts) {
         if (from === to) continue;
         this.network.setCut(from, to, false);
         Object.assign(this.network.link(from, to), { ...HEALTHY_LINK, delayMinMs, delayMaxMs });
@@ -222,15 +244,22 @@ export class SimCluster {
       tap: this.#tap(host, process),
       onFatal: (error) => this.#ended(host, process, error),
     };
-    const started = (member: Member): void => {
-      if (process.alive) host.member = member;
-    };
-    this.#boot(context).then(started, (error: unknown) =>
+    this.#boot(host, context).catch((error: unknown) =>
       this.#ended(host, process, error instanceof Error ? error : new Error(String(error))),
     );
   }
 
-  /** A member ended by itself: right if its disk failed, a fault of ours if not. */
+  async #boot(host: Host, context: BootContext): Promise<void> {
+    if (!this.plan.brokers.includes(host.id)) {
+      const member = await this.#kit.member(context);
+      if (context.process.alive) host.member = member;
+    } else if (this.#kit.broker !== null) {
+      const broker = await this.#kit.broker(context);
+      if (context.process.alive) host.broker = broker;
+    }
+  }
+
+  /** A process ended by itself: right if its disk failed, a fault of ours if not. */
   #ended(host: Host, process: SimProcess, error: Error): void {
     if (!process.alive) return;
     if (!isSimulatedFailure(error)) {

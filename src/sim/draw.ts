@@ -1,14 +1,12 @@
-import type { Target, SimAction, SimOperation, SimPlan, SimSettings } from './plan.ts';
+import { drawActions, FAULTS_END_MS, KEYS, type Context, type Maker } from './draw-actions.ts';
+import { drawBrokers, NO_BROKERS } from './draw-brokers.ts';
+import type { Target, SimOperation, SimPlan, SimSettings } from './plan.ts';
 import { ANY_FOLLOWER, ANY_LEADER } from './plan.ts';
 import { SimRandom } from './random.ts';
 import type { CrashPoint } from './taps.ts';
 
-/** The group forms and clients begin before the first fault. */
-const CALM_MS = 3_000;
-const FAULTS_END_MS = 48_000;
 const OPERATIONS = 500;
 const CLIENTS = 6;
-const KEYS = 5;
 const LEAST_FAULTS = 4;
 const CRASH_POINTS: readonly CrashPoint[] = [
   'beforeWrite',
@@ -18,33 +16,28 @@ const CRASH_POINTS: readonly CrashPoint[] = [
   'afterApply',
 ];
 
-type Maker = (context: Context) => SimAction;
-
-interface Context {
-  readonly random: SimRandom;
-  readonly members: readonly string[];
-  readonly atMs: number;
-  readonly electionTimeoutMs: number;
-}
-
 /** A seed's plan: which faults are on, then how often each, then when and what. */
-export function drawPlan(seed: number): SimPlan {
+export function drawPlan(seed: number, options: { readonly brokers: boolean }): SimPlan {
   const random = new SimRandom(seed, 'plan');
   const count = random.pick([3, 3, 3, 4, 5, 5]);
   const members = Array.from({ length: count }, (_, i) => `n${i + 1}`);
   const settings = drawSettings(random, members);
   const kinds = random.shuffle(Object.keys(MAKERS));
   const faults = kinds.slice(0, LEAST_FAULTS + random.below(kinds.length - LEAST_FAULTS + 1)).sort();
-  const actions = faults.flatMap((kind) => drawActions(random, kind, members, settings));
+  const actions = faults.flatMap((kind) => drawActions(random, MAKERS[kind] as Maker, members, settings));
   const quorum = Math.floor(count / 2) + 1;
   const core = random.shuffle(members).slice(0, quorum + random.below(count - quorum + 1));
+  const operations = drawOperations(random, members);
+  const plane = options.brokers ? drawBrokers(seed, members, settings) : NO_BROKERS;
   return {
     seed,
     members,
+    brokers: plane.brokers,
     settings,
-    faults,
-    actions: actions.sort((a, b) => a.atMs - b.atMs),
-    operations: drawOperations(random, members),
+    faults: [...faults, ...plane.faults],
+    actions: [...actions, ...plane.actions].sort((a, b) => a.atMs - b.atMs),
+    operations,
+    records: plane.records,
     faultsEndMs: FAULTS_END_MS,
     core: core.sort(),
     outsiders: random.pick(['healed', 'killed', 'cut']),
@@ -68,25 +61,6 @@ function drawSettings(random: SimRandom, members: readonly string[]): SimSetting
   };
 }
 
-function drawActions(
-  random: SimRandom,
-  kind: string,
-  members: readonly string[],
-  settings: SimSettings,
-): SimAction[] {
-  const make = MAKERS[kind] as Maker;
-  // Two to twenty-five of a kind a run.
-  const everyMs = Math.exp(random.between(Math.log(1_800), Math.log(20_000)));
-  const actions: SimAction[] = [];
-  let atMs = CALM_MS;
-  for (;;) {
-    atMs += -Math.log(1 - random.unit()) * everyMs;
-    if (atMs >= FAULTS_END_MS) return actions;
-    const { electionTimeoutMs } = settings;
-    actions.push(make({ random, members, atMs: Math.round(atMs), electionTimeoutMs }));
-  }
-}
-
 function drawOperations(random: SimRandom, members: readonly string[]): SimOperation[] {
   const readPart = random.pick([0.3, 0.5, 0.7]);
   const casPart = random.pick([0, 0.2]);
@@ -96,7 +70,7 @@ function drawOperations(random: SimRandom, members: readonly string[]): SimOpera
     return {
       client: `c${(i % CLIENTS) + 1}`,
       type: draw < readPart ? 'read' : draw < readPart + casPart ? 'cas' : 'write',
-      key: `k${random.below(KEYS) + 1}`,
+      key: random.pick(KEYS),
       value: `v${i + 1}`,
       thinkMs: Math.round(random.between(0, perClientMs * 1.4)),
       first: random.pick(members),

@@ -1,11 +1,14 @@
 import type { SimCluster } from './cluster.ts';
-import type { ClusterAction, MemberAction } from './plan.ts';
+import { ANY_LEADER, type ClusterAction, type MemberAction } from './plan.ts';
+
+const DRAIN_MS = 2_000;
 
 /** Carries a plan's actions out, and undoes them. */
 export class FaultInjector {
   readonly #cluster: SimCluster;
   /** `from>to` → how many cuts are on it now. */
   readonly #cuts = new Map<string, number>();
+  readonly #drained = new Set<string>();
   #healed = false;
 
   constructor(cluster: SimCluster) {
@@ -20,11 +23,20 @@ export class FaultInjector {
     }
   }
 
+  /** Brokers that an operator has emptied: to be taken back once all is whole. */
+  get drained(): readonly string[] {
+    return [...this.#drained];
+  }
+
   /** The second phase: the core is whole, and nothing happens to it any more. */
   heal(): void {
     this.#healed = true;
     const cluster = this.#cluster;
-    const { members, core, outsiders } = cluster.plan;
+    const { members, brokers, core, outsiders } = cluster.plan;
+    for (const broker of brokers) {
+      cluster.process(broker)?.resume(true);
+      cluster.start(broker);
+    }
     this.#cuts.clear();
     cluster.healLinks();
     cluster.healDisks();
@@ -52,7 +64,7 @@ export class FaultInjector {
         break;
       case 'isolate': {
         const id = cluster.resolve(action.target);
-        const others = plan.members.filter((other) => other !== id);
+        const others = cluster.hosts.filter((other) => other !== id);
         const pairs = others.flatMap((other): [string, string][] => {
           if (action.way === 'in') return [[other, id]];
           return action.way === 'out'
@@ -93,7 +105,7 @@ export class FaultInjector {
       }
       case 'breakLinks': {
         const id = cluster.resolve(action.target);
-        for (const other of plan.members) network.breakConnections(id, other);
+        for (const other of cluster.hosts) network.breakConnections(id, other);
         break;
       }
       case 'blackout':
@@ -103,6 +115,16 @@ export class FaultInjector {
         const { leader } = cluster;
         // Refusals and time-outs are right answers here.
         if (leader !== null) this.#ask(leader, (member) => member.transferLeadership(action.to));
+        break;
+      }
+      case 'drain': {
+        const { broker } = action;
+        this.#drained.add(broker);
+        const set = (drain: boolean) => (): void =>
+          this.#ask(cluster.resolve(ANY_LEADER), async (member) => {
+            await member.placement?.setDrain(broker, drain, DRAIN_MS);
+          });
+        this.#for(action.forMs, set(true), set(false));
         break;
       }
     }

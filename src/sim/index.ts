@@ -1,13 +1,13 @@
 export { SimClock } from './clock.ts';
-export type { BootContext, BootMember, Member, RegisterValue, WriteRequest } from './cluster.ts';
+export type { BootContext, Member, PlacementView, RegisterValue, SimKit, WriteRequest } from './cluster.ts';
 export { HEALTHY_DISK, SimDisk, type DiskFaults, type SimDiskCopy } from './disk.ts';
 export { drawPlan } from './draw.ts';
 export type { SimOperationRecord, SimOutput } from './history.ts';
 export { HEALTHY_LINK, SimNetwork, type Link } from './net.ts';
-export type { SimAction, SimOperation, SimPlan, SimSettings } from './plan.ts';
-export { bootRaftMember } from './raft-member.ts';
+export type { SimAction, SimOperation, SimPlan, SimRecordOperation, SimSettings } from './plan.ts';
+export { RAFT_KIT } from './raft-member.ts';
 export { SimRandom } from './random.ts';
-export { bootServerMember } from './server-member.ts';
+export { SERVER_KIT } from './server-member.ts';
 export { shrinkPlan } from './shrink.ts';
 export { runPlan, type SimOptions, type SimResult } from './run.ts';
 export { TraceHash } from './trace.ts';

@@ -1,6 +1,6 @@
 import type { CrashPoint } from './taps.ts';
 
-/** Who is hit: a member by name, or whoever leads (or does not) at that moment. */
+/** Who is hit: a member or broker by name, or the member that leads (or one that does not) at that moment. */
 export type Target = string;
 export const ANY_LEADER = 'leader';
 export const ANY_FOLLOWER = 'follower';
@@ -33,9 +33,11 @@ export type ClusterAction = { readonly atMs: number } & (
     }
   | { readonly type: 'blackout'; readonly powerCut: boolean; readonly downMs: number }
   | { readonly type: 'transfer'; readonly to: string }
+  /** An operator empties a broker, and takes it back. */
+  | { readonly type: 'drain'; readonly broker: string; readonly forMs: number }
 );
 
-/** What happens to one member, or is asked of it. */
+/** What happens to one member or broker, or is asked of it. */
 export type MemberAction = { readonly atMs: number; readonly target: Target } & (
   | { readonly type: 'kill'; readonly powerCut: boolean; readonly downMs: number }
   | {
@@ -68,6 +70,16 @@ export interface SimOperation {
   readonly first: string;
 }
 
+/** One thing that a client of the brokers does. */
+export interface SimRecordOperation {
+  readonly client: string;
+  readonly type: 'append' | 'read';
+  readonly shard: string;
+  /** Unique in the plan: the record. */
+  readonly value: string;
+  readonly thinkMs: number;
+}
+
 export interface SimSettings {
   readonly electionTimeoutMs: number;
   readonly heartbeatMs: number;
@@ -86,11 +98,14 @@ export interface SimSettings {
 export interface SimPlan {
   readonly seed: number;
   readonly members: readonly string[];
+  /** Empty where consensus runs alone. */
+  readonly brokers: readonly string[];
   readonly settings: SimSettings;
   /** The kinds of fault that were drawn, for people. */
   readonly faults: readonly string[];
   readonly actions: readonly SimAction[];
   readonly operations: readonly SimOperation[];
+  readonly records: readonly SimRecordOperation[];
   /** Anything may fail until then. */
   readonly faultsEndMs: number;
   /** From then on these are whole; the others are gone or cut off, and a quorum is enough. */

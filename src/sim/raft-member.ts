@@ -3,7 +3,7 @@ import { EvenkeelError, type ErrorCode } from '../errors.ts';
 import { openDataDirectory } from '../log/index.ts';
 import { SILENT_LOGGER } from '../logger.ts';
 import { PeerTransport } from '../wire/index.ts';
-import type { BootContext, Member, RegisterValue, WriteRequest } from './cluster.ts';
+import type { BootContext, Member, RegisterValue, SimKit, WriteRequest } from './cluster.ts';
 import {
   decodeResult,
   encodeCommand,
@@ -32,8 +32,10 @@ const CODES: Readonly<Record<RaftErrorCode, ErrorCode>> = {
   stopped: 'unavailable',
 };
 
-/** A member that is consensus alone: the real core, node loop, log storage and peer transport under a state machine of registers. */
-export async function bootRaftMember(context: BootContext): Promise<Member> {
+/** Consensus alone: the real core, node loop, log storage and peer transport under a state machine of registers. */
+export const RAFT_KIT: SimKit = { member: bootRaftMember, broker: null };
+
+async function bootRaftMember(context: BootContext): Promise<Member> {
   const { id, members, settings, process, net, disk, tap } = context;
   const { clock, random } = process;
   const directory = await openDataDirectory({
@@ -99,6 +101,8 @@ class RaftMember implements Member {
     this.#machine = machine;
     this.#context = context;
   }
+
+  readonly placement = null;
 
   get description(): string {
     const { role, term, leaderId, commitIndex, appliedIndex, lastIndex } = this.#node.status();

@@ -1,8 +1,10 @@
 import { SimClient } from './client.ts';
-import { SimCluster, type BootMember, type Member } from './cluster.ts';
+import { SimCluster, type Member, type SimKit } from './cluster.ts';
 import { FaultInjector } from './faults.ts';
 import { History, type SimOperationRecord } from './history.ts';
-import type { SimPlan } from './plan.ts';
+import { ANY_LEADER, type SimPlan } from './plan.ts';
+import { RecordChecks } from './record-checks.ts';
+import { RecordClient } from './record-client.ts';
 import { SimWorld } from './world.ts';
 
 /** Every run is at least this long. */
@@ -14,13 +16,17 @@ const PROGRESS_BASE_MS = 3_000;
 const REST_MS = 60_000;
 /** Members that hold the same log may differ for this long. */
 const CONVERGE_MS = 5_000;
+/** For brokers to register, catch up, be counted live, and for every move that levels them. */
+const SETTLE_MS = 180_000;
+const READ_ALL_MS = 30_000;
+const TAKE_BACK_MS = 1_000;
 const PROBE = 'probe';
 const BOUNDS_EVERY_MS = 100;
 /** Messages a member may send a virtual second, whatever happens. */
 const MAX_MESSAGES_PER_SECOND = 4_000;
 
 export interface SimOptions {
-  readonly boot: BootMember;
+  readonly kit: SimKit;
   /** Says what is wrong with a history of registers; `null`: it is linearizable. */
   readonly judge: (records: readonly SimOperationRecord[]) => string | null;
 }
@@ -32,6 +38,7 @@ export interface SimResult {
   readonly virtualMs: number;
   readonly steps: number;
   readonly acknowledged: number;
+  readonly records: number;
   readonly committed: number;
   readonly leaders: number;
   readonly messages: number;
@@ -57,13 +64,14 @@ class Run {
   readonly #world: SimWorld;
   readonly #cluster: SimCluster;
   readonly #history = new History();
+  readonly #records = new RecordChecks();
   #recoveryMs = 0;
 
   constructor(plan: SimPlan, options: SimOptions) {
     this.#plan = plan;
     this.#options = options;
     this.#world = new SimWorld(plan.seed);
-    this.#cluster = new SimCluster(this.#world, plan, options.boot);
+    this.#cluster = new SimCluster(this.#world, plan, options.kit);
   }
 
   async play(): Promise<void> {
@@ -72,13 +80,14 @@ class Run {
     const faults = new FaultInjector(this.#cluster);
     this.#cluster.startAll();
     this.#watchBounds();
-    const clients = this.#startClients();
+    const clients = [...this.#startClients(), ...this.#startRecordClients()];
     await world.run({ untilMs: faultsEndMs });
     faults.heal();
     await this.#progress();
     const idle = (): boolean => clients.every((client) => client.done);
     await this.#within(REST_MS, 'every client is done', idle);
     await world.run({ untilMs: Math.max(LEAST_MS, world.nowMs) });
+    if (this.#plan.brokers.length > 0) await this.#settle(faults.drained);
     await this.#converge();
     const wrong = this.#options.judge(this.#history.records);
     if (wrong !== null) throw new Error(`unsafe: ${wrong}`);
@@ -92,6 +101,7 @@ class Run {
       virtualMs: Math.round(this.#world.nowMs),
       steps: this.#world.steps,
       acknowledged: this.#history.acknowledged,
+      records: this.#records.count,
       committed: checks.committedIndex,
       leaders: checks.leaderCount,
       messages: [...sent.values()].reduce((sum, count) => sum + count, 0),
@@ -106,6 +116,15 @@ class Run {
     return names.map((name) => {
       const client = new SimClient(name, this.#cluster, this.#history, { members, keys });
       this.#guard(client.run(operations.filter((operation) => operation.client === name)));
+      return client;
+    });
+  }
+
+  #startRecordClients(): RecordClient[] {
+    const { records } = this.#plan;
+    return [...new Set(records.map((operation) => operation.client))].map((name) => {
+      const client = new RecordClient(name, this.#cluster, this.#records);
+      this.#guard(client.run(records.filter((operation) => operation.client === name)));
       return client;
     });
   }
@@ -132,6 +151,38 @@ class Run {
     this.#recoveryMs = this.#world.nowMs - begunMs;
   }
 
+  /** Left alone, the brokers come to rest: every copy in sync, all level; and every acknowledged record is there. */
+  async #settle(drained: readonly string[]): Promise<void> {
+    const waiting = new Set(drained);
+    for (const broker of drained) this.#guard(this.#takeBack(broker).then(() => void waiting.delete(broker)));
+    let unsettled: string | null = null;
+    await this.#within(
+      SETTLE_MS,
+      () => `a level cluster (${unsettled})`,
+      () => {
+        const view = this.#cluster.member(this.#plan.core[0] as string)?.placement;
+        unsettled = view?.unsettled() ?? (view === undefined ? 'no view' : null);
+        return unsettled === null && waiting.size === 0;
+      },
+    );
+    const reader = new RecordClient('reader', this.#cluster, this.#records);
+    const shards = new Set(this.#plan.records.map((operation) => operation.shard));
+    this.#guard(reader.readAll([...shards].sort()));
+    await this.#within(READ_ALL_MS, 'a read of every shard', () => reader.done);
+  }
+
+  async #takeBack(broker: string): Promise<void> {
+    for (;;) {
+      const placement = this.#cluster.member(this.#cluster.resolve(ANY_LEADER))?.placement;
+      try {
+        if (placement != null) return await placement.setDrain(broker, false, TAKE_BACK_MS);
+      } catch {
+        // Another leader, or none yet.
+      }
+      await new Promise<void>((resolve) => this.#world.schedule(TAKE_BACK_MS, 'take back', resolve));
+    }
+  }
+
   /** With nothing more to do, the core's members come to hold the same state. */
   async #converge(): Promise<void> {
     const core = (): (Member | null)[] => this.#plan.core.map((id) => this.#cluster.member(id));
@@ -143,12 +194,13 @@ class Run {
     });
   }
 
-  async #within(ms: number, what: string, holds: () => boolean): Promise<void> {
+  async #within(ms: number, what: string | (() => string), holds: () => boolean): Promise<void> {
     const untilMs = this.#world.nowMs + ms;
     await this.#world.run({ untilMs, until: holds });
     if (holds()) return;
+    const text = typeof what === 'string' ? what : what();
     throw new Error(
-      `no progress: ${what} not within ${ms} ms of virtual time\n  ${this.#cluster.describe()}`,
+      `no progress: ${text} not within ${ms} ms of virtual time\n  ${this.#cluster.describe()}`,
     );
   }
 

@@ -4,18 +4,48 @@ import { DEFAULT_BROKER_TIMINGS } from '../control/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import { SILENT_LOGGER } from '../logger.ts';
 import { startNode, type RunningNode } from '../server.ts';
-import type { BootContext, Member, RegisterValue, WriteRequest } from './cluster.ts';
+import { Broker, DATA_ADDRESS } from '../broker/index.ts';
+import type { BootContext, Member, PlacementView, RegisterValue, SimKit, WriteRequest } from './cluster.ts';
+import { SHARDS } from './draw-brokers.ts';
+import { unsettledPart } from './settled.ts';
 import { tapStateMachine, tapStorage, tapTransport } from './taps.ts';
 
 const CLUSTER_ID = 'simulated';
 const PEER_PORT = 7501;
 const PORT = 7401;
+const BROKER_PORT = 9001;
 const TRANSFER_MS = 2_000;
 /** A register is this label of a resource. */
 const LABEL = 'value';
 
-/** A whole control-plane node, as `evenkeel serve` runs it. */
-export async function bootServerMember(context: BootContext): Promise<Member> {
+/** The whole system: nodes as `evenkeel serve` runs them, and reference brokers. */
+export const SERVER_KIT: SimKit = { member: bootNode, broker: bootBroker };
+
+async function bootBroker({ id, members, process, net, disk, onFatal }: BootContext) {
+  const broker = new Broker({
+    id,
+    clusterId: CLUSTER_ID,
+    endpoints: members.map((member) => `${member}:${PORT}`),
+    listen: `${id}:${BROKER_PORT}`,
+    dataDir: 'data',
+    copyRate: 1_000,
+    seedRecords: 0,
+    net,
+    clock: process.clock,
+    random: process.random,
+    disk,
+    log: SILENT_LOGGER,
+    onStopped: onFatal,
+  });
+  await broker.start();
+  return {
+    get description() {
+      return `incarnation ${broker.incarnation}, serves ${broker.serving.length} shards`;
+    },
+  };
+}
+
+async function bootNode(context: BootContext): Promise<Member> {
   const { process, net, disk, tap } = context;
   const node = await startNode({
     config: configOf(context),
@@ -51,7 +81,7 @@ function configOf({ id, members, settings }: BootContext): ServeConfig {
   };
 }
 
-class ServerMember implements Member {
+class ServerMember implements Member, PlacementView {
   readonly #node: RunningNode;
   readonly #raft: RaftNode;
   readonly #clock: { now(): number };
@@ -60,6 +90,24 @@ class ServerMember implements Member {
     this.#node = node;
     this.#raft = node.raft;
     this.#clock = clock;
+  }
+
+  get placement(): PlacementView {
+    return this;
+  }
+
+  addressOf(shard: string): string | null {
+    const { assignments, brokers } = this.#node.plane.state;
+    const leader = assignments.get(shard)?.leader;
+    return leader === undefined ? null : (brokers.get(leader)?.addresses[DATA_ADDRESS] ?? null);
+  }
+
+  async setDrain(broker: string, drain: boolean, deadlineMs: number): Promise<void> {
+    await this.#node.plane.propose({ type: 'setDrain', broker, drain }, { deadlineMs });
+  }
+
+  unsettled(): string | null {
+    return unsettledPart(this.#node.plane.state);
   }
 
   get description(): string {
@@ -88,7 +136,7 @@ class ServerMember implements Member {
       const resource = {
         kind: 'stream' as const,
         name,
-        shards: 4,
+        shards: SHARDS,
         replicationFactor: 2,
         durable: true,
         zonePolicy: null,

@@ -1,6 +1,6 @@
 import {
   runPlan,
-  type BootMember,
+  type SimKit,
   type SimOperationRecord,
   type SimPlan,
   type SimResult,
@@ -14,6 +14,6 @@ export function judge(records: readonly SimOperationRecord[]): string | null {
   return verdict.ok ? null : verdict.report;
 }
 
-export function play(plan: SimPlan, boot: BootMember): Promise<SimResult> {
-  return runPlan(plan, { boot, judge });
+export function play(plan: SimPlan, kit: SimKit): Promise<SimResult> {
+  return runPlan(plan, { kit, judge });
 }

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import {
-  bootRaftMember,
-  bootServerMember,
+  RAFT_KIT,
+  SERVER_KIT,
   drawPlan,
   shrinkPlan,
   type SimPlan,
@@ -37,7 +37,8 @@ const { values } = parseArgs({
   },
 });
 
-const boot = values.raft ? bootRaftMember : bootServerMember;
+const kit = values.raft ? RAFT_KIT : SERVER_KIT;
+const draw = (seed: number): SimPlan => drawPlan(seed, { brokers: !values.raft });
 
 process.on('unhandledRejection', (reason) => {
   console.error('unhandled rejection', reason);
@@ -50,13 +51,13 @@ function* plans(): Generator<SimPlan> {
     return;
   }
   if (values.seed !== undefined) {
-    yield drawPlan(Number(values.seed));
+    yield draw(Number(values.seed));
     return;
   }
   const from = Number(values.from);
   const untilMs = performance.now() + Number(values.minutes ?? Infinity) * 60_000;
   const count = values.minutes === undefined ? Number(values.seeds ?? 10) : Infinity;
-  for (let seed = from; seed < from + count && performance.now() < untilMs; seed++) yield drawPlan(seed);
+  for (let seed = from; seed < from + count && performance.now() < untilMs; seed++) yield draw(seed);
 }
 
 function commit(): string {
@@ -86,11 +87,11 @@ async function shrink(plan: SimPlan, failure: string | null): Promise<void> {
   const kind = kindOf(failure);
   const short = await shrinkPlan(
     plan,
-    async (candidate) => kindOf((await play(candidate, boot)).failure) === kind,
+    async (candidate) => kindOf((await play(candidate, kit)).failure) === kind,
     (best) => console.log(`  ${best.actions.length} actions, ${best.operations.length} operations`),
   );
   writeFileSync(values.out, `${JSON.stringify(short, null, 1)}\n`);
-  report(short, await play(short, boot));
+  report(short, await play(short, kit));
   console.log(`  actions: ${JSON.stringify(short.actions)}`);
   console.log(`written to ${values.out}: npm run sim -- --plan ${values.out}`);
 }
@@ -106,13 +107,13 @@ async function main(): Promise<number> {
   const begunMs = performance.now();
   for (const plan of plans()) {
     const seedBegunMs = performance.now();
-    const result = await play(plan, boot);
+    const result = await play(plan, kit);
     seeds++;
     acknowledged += result.acknowledged;
     const tookMs = Math.round(performance.now() - seedBegunMs);
     if (result.failure === null) {
       console.log(
-        `seed ${plan.seed} ok: ${tookMs} ms, trace ${result.traceHash}, ${result.acknowledged} answered, ` +
+        `seed ${plan.seed} ok: ${tookMs} ms, trace ${result.traceHash}, ${result.acknowledged} answered, ${result.records} records, ` +
           `${result.committed} committed, ${result.leaders} leaders, recovered in ${result.recoveryMs} ms`,
       );
       continue;

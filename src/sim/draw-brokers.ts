@@ -1,0 +1,108 @@
+import type { SimAction, SimRecordOperation, SimSettings } from './plan.ts';
+import { drawActions, FAULTS_END_MS, KEYS, type Context } from './draw-actions.ts';
+import { SimRandom } from './random.ts';
+
+const RECORDS = 240;
+const CLIENTS = 4;
+/** As many as every register's resource has. */
+export const SHARDS = 4;
+
+export interface BrokerPart {
+  readonly brokers: readonly string[];
+  readonly faults: readonly string[];
+  readonly actions: readonly SimAction[];
+  readonly records: readonly SimRecordOperation[];
+}
+
+export const NO_BROKERS: BrokerPart = { brokers: [], faults: [], actions: [], records: [] };
+
+/** The brokers of a plan, what befalls them, and what their clients do. From a stream of its own: the rest of the plan stays as it is without them. */
+export function drawBrokers(seed: number, members: readonly string[], settings: SimSettings): BrokerPart {
+  const random = new SimRandom(seed, 'brokers');
+  const brokers = Array.from({ length: 3 + random.below(2) }, (_, i) => `b${i + 1}`);
+  const kinds = random.shuffle(Object.keys(MAKERS));
+  const faults = kinds.slice(0, 1 + random.below(kinds.length)).sort();
+  const actions = faults.flatMap((kind) => {
+    const make = MAKERS[kind] as (context: Context, brokers: readonly string[]) => SimAction;
+    return drawActions(random, (context) => make(context, brokers), members, settings);
+  });
+  return { brokers, faults, actions, records: drawRecords(random) };
+}
+
+function drawRecords(random: SimRandom): SimRecordOperation[] {
+  const perClientMs = FAULTS_END_MS / (RECORDS / CLIENTS);
+  return Array.from({ length: RECORDS }, (_, i) => ({
+    client: `d${(i % CLIENTS) + 1}`,
+    type: random.chance(0.6) ? ('append' as const) : ('read' as const),
+    shard: `stream:${random.pick(KEYS)}/${random.below(SHARDS)}`,
+    value: `r${i + 1}`,
+    thinkMs: Math.round(random.between(0, perClientMs * 1.4)),
+  }));
+}
+
+/** From a moment to twice the time after which a silent broker's shards go to others. */
+function aWhile(random: SimRandom): number {
+  return Math.round(Math.exp(random.between(Math.log(100), Math.log(14_000))));
+}
+
+const MAKERS: Readonly<Record<string, (context: Context, brokers: readonly string[]) => SimAction>> = {
+  brokerKill: ({ random, atMs }, brokers) => ({
+    type: 'kill',
+    atMs,
+    target: random.pick(brokers),
+    powerCut: random.chance(0.5),
+    downMs: aWhile(random),
+  }),
+  brokerStall: ({ random, atMs }, brokers) => ({
+    type: 'stall',
+    atMs,
+    target: random.pick(brokers),
+    timersFirst: random.chance(0.5),
+    forMs: aWhile(random),
+  }),
+  /** From the control plane alone: its clients and the other brokers still reach it. */
+  brokerCut: ({ random, atMs, members }, brokers) => {
+    const broker = random.pick(brokers);
+    const way = random.pick(['both', 'both', 'in', 'out']);
+    return {
+      type: 'cut',
+      atMs,
+      pairs: members.flatMap((id): [string, string][] => {
+        if (way === 'in') return [[id, broker]];
+        return way === 'out'
+          ? [[broker, id]]
+          : [
+              [id, broker],
+              [broker, id],
+            ];
+      }),
+      forMs: aWhile(random),
+    };
+  },
+  brokerIsolated: ({ random, atMs }, brokers) => ({
+    type: 'isolate',
+    atMs,
+    target: random.pick(brokers),
+    way: random.pick(['both', 'in', 'out']),
+    forMs: aWhile(random),
+  }),
+  brokerSlowDisk: ({ random, atMs }, brokers) => ({
+    type: 'slowDisk',
+    atMs,
+    target: random.pick(brokers),
+    syncMaxMs: random.pick([50, 500]),
+    forMs: aWhile(random),
+  }),
+  brokerWall: ({ random, atMs }, brokers) => ({
+    type: 'jumpWall',
+    atMs,
+    target: random.pick(brokers),
+    byMs: Math.round(random.between(-60_000, 60_000)),
+  }),
+  drain: ({ random, atMs }, brokers) => ({
+    type: 'drain',
+    atMs,
+    broker: random.pick(brokers),
+    forMs: aWhile(random),
+  }),
+};

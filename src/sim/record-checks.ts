@@ -1,0 +1,55 @@
+/** A record as a read shows it. */
+export interface SeenRecord {
+  readonly offset: number;
+  readonly value: string;
+}
+
+/**
+ * What a shard may never do, whoever leads it: give two records one offset, change or lose what it
+ * acknowledged, or answer a read that misses a record acknowledged before the read was asked.
+ */
+export class RecordChecks {
+  readonly #shards = new Map<string, Map<number, string>>();
+  readonly #acknowledgedEnds = new Map<string, number>();
+
+  /** Everything below was acknowledged by now. */
+  acknowledgedEnd(shard: string): number {
+    return this.#acknowledgedEnds.get(shard) ?? 0;
+  }
+
+  acknowledged(shard: string, offset: number, value: string, broker: string): void {
+    this.#see(shard, offset, value, broker);
+    this.#acknowledgedEnds.set(shard, Math.max(this.acknowledgedEnd(shard), offset + 1));
+  }
+
+  /** `leastEnd`: `acknowledgedEnd` when the read was asked. */
+  read(
+    shard: string,
+    answer: { readonly records: readonly SeenRecord[]; readonly end: number },
+    leastEnd: number,
+    broker: string,
+  ): void {
+    if (answer.end < leastEnd) {
+      throw new Error(
+        `unsafe: ${broker} reads ${shard} up to ${answer.end}, ${leastEnd} was acknowledged before`,
+      );
+    }
+    for (const { offset, value } of answer.records) this.#see(shard, offset, value, broker);
+  }
+
+  get count(): number {
+    let count = 0;
+    for (const end of this.#acknowledgedEnds.values()) count += end;
+    return count;
+  }
+
+  #see(shard: string, offset: number, value: string, broker: string): void {
+    let records = this.#shards.get(shard);
+    if (records === undefined) this.#shards.set(shard, (records = new Map()));
+    const known = records.get(offset);
+    if (known !== undefined && known !== value) {
+      throw new Error(`unsafe: ${shard} has ${value} at ${offset} on ${broker}, and had ${known}`);
+    }
+    records.set(offset, value);
+  }
+}
