@@ -1,6 +1,7 @@
 import {
   MemoryStorage,
   RaftNode,
+  type Clock,
   type Configuration,
   type Entry,
   type MemberId,
@@ -10,6 +11,7 @@ import {
   type StateMachine,
   type StorageWrite,
   type StoredState,
+  type Timer,
   type Transport,
   type TransportHandler,
 } from '../../../raft/index.ts';
@@ -71,6 +73,51 @@ export class HeldStorage implements RaftStorage {
   }
 }
 
+/** One process's view of the common clock: while it is stopped nothing of it runs, and what comes due waits. */
+class ProcessClock implements Clock {
+  readonly #base: VirtualClock;
+  #stopped = false;
+  #waiting: (() => void)[] = [];
+
+  constructor(base: VirtualClock) {
+    this.#base = base;
+  }
+
+  now(): number {
+    return this.#base.now();
+  }
+
+  wallNow(): number {
+    return this.#base.wallNow();
+  }
+
+  setTimeout(callback: () => void, delayMs: number): Timer {
+    return this.#base.setTimeout(() => this.run(callback), delayMs);
+  }
+
+  clearTimeout(timer: Timer): void {
+    this.#base.clearTimeout(timer);
+  }
+
+  defer(callback: () => void): void {
+    this.#base.defer(() => this.run(callback));
+  }
+
+  run(callback: () => void): void {
+    if (this.#stopped) this.#waiting.push(callback);
+    else callback();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  continue(): void {
+    this.#stopped = false;
+    for (const callback of this.#waiting.splice(0)) callback();
+  }
+}
+
 class VirtualTransport implements Transport {
   handler: TransportHandler | null = null;
   readonly #net: NodeCluster;
@@ -109,6 +156,7 @@ interface Member {
   transport: VirtualTransport;
   storage: HeldStorage;
   machine: ListMachine;
+  process: ProcessClock;
 }
 
 /** Real nodes in one process over virtual time and links with a delay of 1 ms. */
@@ -139,16 +187,16 @@ export class NodeCluster {
     const machine = new ListMachine();
     this.#boots += 1;
     const random = new SeededRandom(this.#boots * 7919);
-    const member: Member = { transport, storage, machine, node: undefined as never };
+    const process = new ProcessClock(this.clock);
+    const member: Member = { transport, storage, machine, process, node: undefined as never };
     this.members.set(id, member);
-    const { clock } = this;
     member.node = await RaftNode.start({
       id,
       configuration,
       storage,
       transport,
       stateMachine: machine,
-      clock,
+      clock: process,
       random,
       limits: this.#limits,
     });
@@ -180,6 +228,16 @@ export class NodeCluster {
     return (
       this.members.has(a) && this.members.has(b) && !this.#cut.has(`${a} ${b}`) && !this.#cut.has(`${b} ${a}`)
     );
+  }
+
+  /** SIGSTOP. What arrives waits in its sockets; its timers do not fire. */
+  freeze(id: MemberId): void {
+    this.of(id).process.stop();
+  }
+
+  /** SIGCONT. */
+  thaw(id: MemberId): void {
+    this.of(id).process.continue();
   }
 
   /** The link is silent; its sockets stay open unless `closed`. */
@@ -217,7 +275,7 @@ export class NodeCluster {
       const target = this.members.get(message.to);
       this.clock.setTimeout(() => {
         if (this.linked(message.from, message.to) && this.members.get(message.to) === target) {
-          target?.transport.handler?.onMessages([message]);
+          target?.process.run(() => target.transport.handler?.onMessages([message]));
         }
       }, 1);
     }
