@@ -51,6 +51,12 @@ export function levelLine(key: string, counts: Readonly<Record<string, number>>)
 
 /** The lines, the same as a table, and the totals. */
 export function levelsText(levels: Levels): string {
+  const lines = Object.entries(levels.leaders).map(([key, counts]) => levelLine(key, counts));
+  return [...lines, '', levelsTable(levels)].join('\n');
+}
+
+/** Leaders per broker of each resource and in total, copies, and the spreads. */
+export function levelsTable(levels: Levels): string {
   const { leaders, leadersTotal, copiesTotal } = levels;
   const brokers = Object.keys(leadersTotal);
   type Row = readonly [string, Readonly<Record<string, number>>];
@@ -64,8 +70,6 @@ export function levelsText(levels: Levels): string {
     ...brokers.map((id) => ({ name: id, cell: ([, counts]: Row) => counts[id] ?? 0 })),
   ];
   return [
-    ...Object.entries(leaders).map(([key, counts]) => levelLine(key, counts)),
-    '',
     table(columns, rows),
     '',
     `leader spread: ${levels.maxLeaderSpreadPerResource} at most per resource, ${levels.leaderSpreadTotal} in total`,

@@ -42,7 +42,7 @@ export async function runDev(
   const file = await readClusterFile(environment, options.cluster ?? lopsided());
   const brokers = brokersOf(file, options);
   const ports = await choosePorts(nodes, options.port, DEFAULT_PORT);
-  const dataDirectory = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'evenkeel-')));
+  const dataDirectory = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'evenkeel-dev-')));
   await mkdir(dataDirectory, { recursive: true });
   const group = new Group({ ports, dataDirectory, copyRate: options.copyRate });
   const interrupted = new Promise<'interrupted'>((resolve) => {

@@ -1,7 +1,7 @@
 import type { Levels } from '../../../placement/index.ts';
 import type { PlacementStatus } from '../../wire/index.ts';
 import type { CliEnvironment } from '../environment.ts';
-import { levelsText } from '../placement.ts';
+import { levelsTable, levelsText } from '../placement.ts';
 import type { FinishedMove } from './moves.ts';
 
 /** What `dev` knows at one moment. */
@@ -88,7 +88,7 @@ function frameLines(frame: Frame): string[] {
     `raft   term ${term}  leader ${leaderId ?? 'none'}   ${nodes}`,
     `state  ${state}   ${movesLine(frame)}`,
     '',
-    ...levelsText(levels).split('\n'),
+    levelsTable(levels),
     '',
     `moves in flight ${moves.length}`,
     ...shown,
