@@ -43,7 +43,8 @@ export function entryLimit(command: Command): number {
 
 function unpack(data: Uint8Array): unknown {
   try {
-    return packr.unpack(data);
+    // A view of its own: the decoder leaves a property on what it reads, and the log keeps the bytes.
+    return packr.unpack(data.subarray());
   } catch (error) {
     throw new Malformed(
       'entry',

@@ -55,7 +55,7 @@ export function encodeSnapshot(state: ClusterState): Uint8Array {
 /** The state that a snapshot holds; throws `corrupt` where it is none. */
 export function decodeSnapshot(data: Uint8Array): ClusterState {
   try {
-    const f = new Fields(packr.unpack(data), 'snapshot');
+    const f = new Fields(packr.unpack(data.subarray()), 'snapshot');
     const version = f.integer('version');
     if (version !== SNAPSHOT_VERSION) {
       throw new EvenkeelError(
