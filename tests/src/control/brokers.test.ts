@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { BrokerClient } from '../../../src/client/index.ts';
 import { BrokerWorld } from '../../support/broker-world.ts';
+import { assign, createStream } from '../../support/placed.ts';
 
 async function world(): Promise<BrokerWorld> {
   const w = new BrokerWorld({});
@@ -170,19 +171,8 @@ describe('brokers and their leader', () => {
   it('drains before it leaves: draining until nothing names it, then left by itself', async () => {
     const b1 = client(w, 'b1', 's1');
     await w.until('it has a lease', () => b1.client.hasLease());
-    await w.write({
-      type: 'createResource',
-      resource: {
-        kind: 'stream',
-        name: 'x',
-        shards: 1,
-        replicationFactor: 1,
-        durable: true,
-        zonePolicy: null,
-        labels: {},
-      },
-    });
-    await place(w, 'stream:x/0', 'b1');
+    await createStream(w, 'x', 1);
+    await assign(w, 'stream:x/0', ['b1']);
     expect(await w.settled(b1.client.leave(true))).toBe('draining');
     await w.run(5_000);
     expect(row('b1')).toMatchObject({ lifecycle: 'draining', drain: true });
@@ -190,38 +180,3 @@ describe('brokers and their leader', () => {
     await w.until('it has left', () => row('b1')?.lifecycle === 'left');
   });
 });
-
-async function place(w: BrokerWorld, shard: string, broker: string): Promise<void> {
-  const state = w.quorum.machine.view;
-  await w.write({
-    type: 'placement',
-    rows: [
-      {
-        step: 'place',
-        shard,
-        role: 'leader',
-        from: null,
-        to: broker,
-        drops: null,
-        reason: 'new',
-        copies: false,
-        expect: 0,
-        requires: [
-          { broker, incarnation: state.brokers.get(broker)?.incarnation ?? 0, allowDraining: false },
-        ],
-        opensEpoch: true,
-        next: {
-          leader: broker,
-          replicas: [broker],
-          inSync: [broker],
-          state: 'assigning',
-          failedMoves: 0,
-          move: null,
-        },
-        resourceRevision: state.resources.get(shard.slice(0, shard.lastIndexOf('/')))?.createdRevision ?? 0,
-        rule: 'test',
-        detail: '',
-      },
-    ],
-  });
-}
