@@ -187,6 +187,7 @@ export class RaftCore {
     core.inFlightWriteId = null;
     core.writtenId = writeId;
     core.log.written();
+    core.durableAdvanced = true;
     core.commitMayAdvance = true;
     core.releaseHeld();
     election.ownVoteWritten(core);

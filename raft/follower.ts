@@ -121,7 +121,10 @@ export function answerLeader(core: CoreState): void {
     }
     return;
   }
-  if (index <= core.ackedIndex && !(core.ackOwed && whole)) return;
+  // An append is answered once all of it is on disk; a long one also as each write of it ends.
+  const gained = core.durableAdvanced && index > core.ackedIndex;
+  core.durableAdvanced = false;
+  if (!gained && !(core.ackOwed && whole)) return;
   core.send(leaderId, { type: 'appendReply', success: true, index, hintIndex: 0, hintTerm: 0, lost: false });
   core.ackedIndex = Math.max(core.ackedIndex, index);
   if (whole) core.ackOwed = false;

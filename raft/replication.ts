@@ -141,8 +141,16 @@ function matchOf(core: CoreState, id: MemberId): number {
   return core.progress.get(id)?.match ?? 0;
 }
 
+/** Answers what a quorum has confirmed, and begins the round that the others wait for. */
 export function confirmReads(core: CoreState): void {
-  if (core.leaderReads.wantsRound() && ownTermCommitted(core)) sendHeartbeats(core);
+  answerConfirmed(core);
+  if (!core.leaderReads.wantsRound() || !ownTermCommitted(core)) return;
+  sendHeartbeats(core);
+  // A leader that is a quorum by itself confirms its own round.
+  answerConfirmed(core);
+}
+
+function answerConfirmed(core: CoreState): void {
   const ackedRound = (id: MemberId): number =>
     id === core.id ? core.leaderReads.round : (core.progress.get(id)?.ackedRound ?? 0);
   for (const { origin, index } of core.leaderReads.confirm(core.log.configuration, ackedRound)) {
