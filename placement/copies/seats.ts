@@ -1,6 +1,7 @@
 import type { Ranking } from '../hash.ts';
 import type { View } from '../view.ts';
 import type { Field } from './field.ts';
+import { Seating } from './seating.ts';
 import type { Share } from './share.ts';
 import type { CopyTargets } from './targets.ts';
 
@@ -175,7 +176,7 @@ function nthSmallest(values: Float64Array, n: number): number {
 /** The seats of the shards placed in this pass, by broker, their leaders' own included. */
 export function seatsOf(targets: CopyTargets, r: number, shards: readonly number[]): Int32Array {
   const { view, field } = targets;
-  const { share: parts, rule, most } = targets.of(r);
+  const { share: parts, rule } = targets.of(r);
   const n = view.brokers.count;
   const leaders = new Int32Array(n);
   for (const s of shards) {
@@ -194,89 +195,8 @@ export function seatsOf(targets: CopyTargets, r: number, shards: readonly number
     seats[b] = Math.max(led, Math.min(upper[b] ?? 0, (whole[b] ?? 0) - before));
     sum += seats[b] ?? 0;
   }
-  sum -= withinZones(field, { seats, leaders, whole }, most * shards.length);
-  const wanted = shards.length * rule.factor;
-  if (sum !== wanted)
-    evenOut({ view, field, seats, leaders, upper, whole, r, most: most * shards.length }, wanted - sum);
+  const seating = new Seating(targets, r, { seats, leaders, upper, whole }, shards.length);
+  sum -= seating.keepWithinZones();
+  seating.add(shards.length * rule.factor - sum);
   return seats;
-}
-
-/**
- * Leaders that their zone's part does not cover take seats beyond it: others of the zone give theirs up, those with
- * the most first. Returns how many were given up.
- */
-function withinZones(
-  field: Field,
-  input: { readonly seats: Int32Array; readonly leaders: Int32Array; readonly whole: Int32Array },
-  most: number,
-): number {
-  const { seats, leaders, whole } = input;
-  let given = 0;
-  for (const z of field.shared) {
-    const members = field.members.subarray(field.start[z], field.start[z + 1]);
-    let over = -most;
-    for (const b of members) over += seats[b] ?? 0;
-    for (; over > 0; over--) {
-      let best = -1;
-      const above = (b: number): number => (seats[b] ?? 0) - (whole[b] ?? 0);
-      for (const b of members) {
-        if ((seats[b] ?? 0) <= (leaders[b] ?? 0)) continue;
-        if (
-          best < 0 ||
-          above(b) > above(best) ||
-          (above(b) === above(best) && (seats[b] ?? 0) > (seats[best] ?? 0))
-        )
-          best = b;
-      }
-      if (best < 0) break;
-      seats[best] = (seats[best] ?? 0) - 1;
-      given++;
-    }
-  }
-  return given;
-}
-
-interface EvenOut {
-  readonly view: View;
-  readonly field: Field;
-  readonly seats: Int32Array;
-  readonly leaders: Int32Array;
-  readonly upper: Int32Array;
-  readonly whole: Int32Array;
-  readonly r: number;
-  /** Most seats in one zone. */
-  readonly most: number;
-}
-
-/**
- * Brokers that hold more than their part already, or have no room for it, leave seats over or short: one at a time
- * they go to (or come from) the broker that is furthest from its part, as long as its zone's limit allows.
- */
-function evenOut(input: EvenOut, short: number): void {
-  const { view, field, seats, leaders, upper, whole, r, most } = input;
-  const zoneSeats = new Int32Array(field.zoneCount);
-  for (const b of field.members) {
-    const z = view.brokers.zone[b] ?? 0;
-    zoneSeats[z] = (zoneSeats[z] ?? 0) + (seats[b] ?? 0);
-  }
-  const above = (b: number): number =>
-    view.tally.copiesOf(r, b) - (leaders[b] ?? 0) + (seats[b] ?? 0) - (whole[b] ?? 0);
-  for (let left = short; left !== 0; left -= Math.sign(short)) {
-    let best = -1;
-    let bestKey = Infinity;
-    for (const b of field.members) {
-      const open = short > 0 ? (seats[b] ?? 0) < (upper[b] ?? 0) : (seats[b] ?? 0) > (leaders[b] ?? 0);
-      if (!open) continue;
-      const full = short > 0 && (zoneSeats[view.brokers.zone[b] ?? 0] ?? 0) >= most;
-      const key = (short > 0 ? above(b) : -above(b)) + (full ? NEEDLESS : 0);
-      if (key < bestKey) {
-        best = b;
-        bestKey = key;
-      }
-    }
-    if (best < 0) return;
-    const z = view.brokers.zone[best] ?? 0;
-    seats[best] = (seats[best] ?? 0) + Math.sign(short);
-    zoneSeats[z] = (zoneSeats[z] ?? 0) + Math.sign(short);
-  }
 }
