@@ -178,6 +178,8 @@ export class RaftCore {
     this.#state.downPeers.delete(peer);
     if (before !== undefined && before !== bootId) this.#socketClosed(peer);
     this.#state.progress.get(peer)?.becomeProbe();
+    // What was asked on the socket before this one may be lost.
+    if (this.#state.leaderId === peer) failReads(this.#state, this.#state.forwardedReads.giveUp());
   }
 
   /** The write is synced. */

@@ -181,5 +181,5 @@ export function askForReads(core: CoreState): void {
 }
 
 export function tickForwardedReads(core: CoreState, elapsedMs: number): void {
-  failReads(core, core.forwardedReads.expire(elapsedMs, 2 * core.limits.heartbeatMs));
+  failReads(core, core.forwardedReads.expire(elapsedMs, core.limits.electionTimeoutMs / 2));
 }

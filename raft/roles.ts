@@ -51,11 +51,14 @@ export function failReads(core: CoreState, keys: readonly number[]): void {
 
 /** Asks whether an election could be won, without a new term (thesis, section 9.6). */
 export function becomePreCandidate(core: CoreState): void {
+  const { heartbeatMs } = core.limits;
   core.role = 'preCandidate';
   core.leaderId = null;
   core.votes.clear();
   failReads(core, core.forwardedReads.giveUp());
   resetElectionTimer(core);
+  // The others may notice a little later that the leader is gone; asking again disturbs nobody.
+  if (core.leaderGone) core.electionDeadlineMs = core.draw(Math.ceil(heartbeatMs / 2), heartbeatMs);
 }
 
 /** A new term with a vote for itself, which counts once it is on disk. */

@@ -38,7 +38,7 @@ describe('hazards of reads', () => {
     cluster.act('b', (core) => core.readIndex(1));
     cluster.settle((message) => message.type === 'readIndexReply');
     const late = cluster.sent.findLast((each) => each.type === 'readIndexReply')!;
-    cluster.run(300, (message) => message.type === 'readIndexReply');
+    cluster.run(600, (message) => message.type === 'readIndexReply');
     expect(cluster.of('b').reads.splice(0)).toEqual([{ key: 1, index: null }]);
     cluster.act('b', (core) => core.readIndex(2));
     cluster.deliver(late);

@@ -43,4 +43,55 @@ describe('a group of nodes', () => {
       expect(cluster.of(id).machine.items.at(-1)).toContain(' x');
     }
   });
+
+  test('a killed leader whose sockets close is replaced in a fraction of the election time-out, every time', async () => {
+    await three();
+    for (let time = 0; time < 12; time++) {
+      const leader = await cluster.leader();
+      const others = ['a', 'b', 'c'].filter((id) => id !== leader);
+      const storage = await cluster.kill(leader);
+      const diedAtMs = cluster.clock.now();
+      await cluster.leader(others);
+      expect(cluster.clock.now() - diedAtMs).toBeLessThanOrEqual(300);
+      await cluster.boot(leader, storage);
+      await cluster.clock.advance(500);
+    }
+  });
+
+  test('listeners hear the present state at once and each change of it', async () => {
+    const { leader, others } = await three();
+    const heard: string[] = [];
+    const stop = cluster
+      .node(leader)
+      .onState(({ role, noopApplied }) => heard.push(`${role} ${noopApplied}`));
+    for (const id of others) cluster.cut(leader, id, true);
+    await cluster.clock.advance(20);
+    stop();
+    expect(heard.slice(0, 2)).toEqual(['leader true', 'follower false']);
+  });
+
+  test('a stopped node answers nothing, and stopping twice is one stop', async () => {
+    const { leader } = await three();
+    const node = cluster.node(leader);
+    const open = node.propose(bytes('x'), cluster.clock.now() + 1_000);
+    await Promise.all([node.stop(), node.stop(), expect(open).rejects.toMatchObject({ code: 'stopped' })]);
+    await expect(node.propose(bytes('y'), cluster.clock.now() + 1_000)).rejects.toMatchObject({
+      code: 'stopped',
+    });
+    await expect(node.readBarrier(cluster.clock.now() + 1_000)).rejects.toMatchObject({ code: 'stopped' });
+    await expect(node.snapshotNow()).rejects.toMatchObject({ code: 'stopped' });
+  });
+
+  test('a change of membership resolves with the configuration it reached', async () => {
+    const { leader } = await three();
+    const change = cluster
+      .node(leader)
+      .changeConfiguration([{ type: 'addLearner', id: 'd' }], cluster.clock.now() + 1_000);
+    await cluster.clock.advance(50);
+    expect((await change).learners).toEqual(['d']);
+    const refused = cluster
+      .node(leader)
+      .changeConfiguration([{ type: 'addVoter', id: 'd' }], cluster.clock.now() + 1_000);
+    await expect(refused).rejects.toMatchObject({ code: 'refused' });
+  });
 });
