@@ -4,6 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { Level } from 'level';
 import type { Disk, FixedFile, KeyValueStore } from './disk.ts';
 import { EvenkeelError } from './errors.ts';
+import { findDamagedTable } from './level-tables.ts';
 
 type Store = Level<Uint8Array, Uint8Array>;
 
@@ -32,6 +33,8 @@ export function createLevelDisk(): Disk {
 async function openStore(directory: string, options: { createIfMissing: boolean }): Promise<KeyValueStore> {
   const path = await claim(directory);
   try {
+    const damage = await findDamagedTable(path);
+    if (damage !== null) throw new EvenkeelError('corrupt', `the store ${directory} is damaged: ${damage}`);
     return new LevelStore(await openLevel(path, options.createIfMissing), path);
   } catch (error) {
     openHere.delete(path);
@@ -262,8 +265,8 @@ function storeError(error: unknown, directory: string): EvenkeelError {
   if (causeCode(error) === 'LEVEL_CORRUPTION' || text.startsWith('Corruption')) {
     return new EvenkeelError('corrupt', `the store ${directory} is damaged: ${text}`);
   }
-  if (text.includes('does not exist')) {
-    return new EvenkeelError('corrupt', `the store ${directory} is gone or was emptied: ${text}`);
+  if (text.includes('does not exist') || text.includes('No such file')) {
+    return new EvenkeelError('corrupt', `the store ${directory} is gone or misses a file: ${text}`);
   }
   return diskError(error, `the store ${directory} failed`);
 }
