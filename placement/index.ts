@@ -7,6 +7,7 @@ export { EventRefused, type MoveRequest, type Operator, type SimAction } from '.
 export type { FinishedMove } from './sim-cluster.ts';
 export {
   DEFAULT_MAX_PASSES,
+  planFile,
   simulate,
   type Phase,
   type Planner,

@@ -104,6 +104,13 @@ export function simulate(file: ClusterFile, options: SimulateOptions, planner: P
   };
 }
 
+/** What the next pass over a cluster would write, at the virtual time 0. */
+export function planFile(file: ClusterFile, planner: Pick<Planner, 'plan'>): Plan {
+  const cluster = new SimCluster(file);
+  cluster.beginPass();
+  return planner.plan(cluster.snapshot(), cluster.reports());
+}
+
 function happen(cluster: SimCluster, event: SimEvent, number: number, planner: Planner): SimStep[] {
   try {
     return applyAction(cluster, event.action, planner).map((step) => printed(step, 0));

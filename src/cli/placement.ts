@@ -112,11 +112,13 @@ const STEP_COLUMNS: readonly Column<Step>[] = [
   { name: 'DETAIL', wide: true, cell: ({ why }) => why.detail },
 ];
 
-function listed(name: string, rows: readonly WaitingRow[]): string[] {
+/** One line a row. */
+export function listed(name: string, rows: readonly WaitingRow[]): string[] {
   return rows.map(({ shard, reason, detail }) => `${name}: ${shard}: ${reason}: ${detail}`);
 }
 
-function planText(plan: Plan, wide: boolean): string {
+/** A plan for people: its steps, what waits and why. */
+export function planText(plan: Plan, wide: boolean): string {
   const { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves } = plan;
   return [
     steps.length === 0 ? 'the next pass writes nothing' : table(STEP_COLUMNS, steps, wide),

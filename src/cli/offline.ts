@@ -1,0 +1,147 @@
+import { Option, type Command } from 'commander';
+import {
+  DEFAULT_MAX_PASSES,
+  EventRefused,
+  planFile,
+  simulate,
+  type ClusterFile,
+  type Phase,
+  type Planner,
+  type SimEvent,
+  type SimStep,
+  type Simulation,
+} from '../../placement/index.ts';
+import { AdminClient, DEFAULT_CALL_TIMEOUT_MS } from '../client/index.ts';
+import { parseClusterFile, parseEvents, readClusterFile } from '../cluster-file/index.ts';
+import { EvenkeelError } from '../errors.ts';
+import { parseCount } from './arguments.ts';
+import type { CliEnvironment } from './environment.ts';
+import { render, table, type Column } from './output.ts';
+import { levelsText, listed, planText } from './placement.ts';
+import { CliExit } from './run.ts';
+import { endpointsOf, endpointsOption } from './session.ts';
+import { exportCluster } from './transfer.ts';
+
+/** The exit code of a simulation that did not settle within its passes. */
+const NOT_SETTLED = 1;
+
+interface SimulateOptions {
+  readonly file?: string;
+  readonly live?: true;
+  readonly endpoints?: string;
+  readonly events?: string;
+  readonly maxPasses?: number;
+  readonly output: 'table' | 'json';
+}
+
+/** `plan` and `simulate`: the planner without a cluster (contract, section 3). */
+export function addOffline(program: Command, environment: CliEnvironment, planner: Planner): void {
+  program
+    .command('plan')
+    .description('what the next pass over a cluster file would write, and why')
+    .requiredOption('-f, --file <path>', 'the cluster file; - is standard input')
+    .addOption(outputOption())
+    .action(async ({ file, output }: { file: string; output: 'table' | 'json' }) => {
+      const plan = planFile(await readFile(environment, file), planner);
+      environment.out(render({ data: plan, text: () => planText(plan, true) }, output));
+    });
+  const command = program
+    .command('simulate')
+    .description('run pass after pass over a cluster file until nothing is wanted')
+    .option('-f, --file <path>', 'the cluster file; - is standard input')
+    .addOption(new Option('--live', 'start from a running cluster').conflicts('file'))
+    .addOption(endpointsOption())
+    .option('--events <path>', 'what happens to the cluster, one event after the other')
+    .option('--max-passes <n>', `most passes of one phase (${DEFAULT_MAX_PASSES})`, parseCount)
+    .addOption(outputOption())
+    .action(async (options: SimulateOptions) => {
+      if (options.file === undefined && options.live !== true) {
+        command.error('error: name a cluster file with -f, or start from a running cluster with --live');
+      }
+      await runSimulate(environment, options, planner);
+    });
+}
+
+async function runSimulate(
+  environment: CliEnvironment,
+  options: SimulateOptions,
+  planner: Planner,
+): Promise<void> {
+  const { events: path, maxPasses = DEFAULT_MAX_PASSES, output } = options;
+  const file = await startOf(environment, options);
+  const events = path === undefined ? [] : parseEvents(await environment.readText(path), path);
+  const simulation = tellRefusal(() => simulate(file, { events, maxPasses }, planner));
+  environment.out(render({ data: simulation, text: () => simulationText(simulation, events) }, output));
+  if (simulation.settled) return;
+  environment.note(`not settled within ${maxPasses} passes\n`);
+  throw new CliExit(NOT_SETTLED);
+}
+
+async function startOf(environment: CliEnvironment, options: SimulateOptions): Promise<ClusterFile> {
+  if (options.file !== undefined) return readFile(environment, options.file);
+  if (options.live !== true) {
+    throw new EvenkeelError(
+      'invalid_argument',
+      'name a cluster file with -f, or a running cluster with --live',
+    );
+  }
+  const { net, clock } = environment;
+  const endpoints = endpointsOf(options.endpoints, environment);
+  const client = new AdminClient({ net, clock, endpoints, timeoutMs: DEFAULT_CALL_TIMEOUT_MS });
+  try {
+    return readClusterFile(await exportCluster(client), 'the export');
+  } finally {
+    client.close();
+  }
+}
+
+async function readFile(environment: CliEnvironment, path: string): Promise<ClusterFile> {
+  return parseClusterFile(await environment.readText(path), path === '-' ? 'standard input' : path);
+}
+
+function tellRefusal(run: () => Simulation): Simulation {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof EventRefused) throw new EvenkeelError('invalid_argument', error.message);
+    throw error;
+  }
+}
+
+function outputOption(): Option {
+  return new Option('-o, --output <format>', 'how to print').choices(['table', 'json']).default('table');
+}
+
+const STEP_COLUMNS: readonly Column<SimStep>[] = [
+  { name: 'PASS', cell: ({ pass }) => pass },
+  { name: 'STEP', cell: ({ step }) => step },
+  { name: 'SHARD', cell: ({ shard }) => shard },
+  { name: 'ROLE', cell: ({ role }) => role },
+  { name: 'FROM', cell: ({ from }) => from },
+  { name: 'TO', cell: ({ to }) => to },
+  { name: 'DROPS', cell: ({ drops }) => drops },
+  { name: 'REASON', cell: ({ reason }) => reason },
+  { name: 'COPIES', cell: ({ copies }) => copies },
+];
+
+function simulationText(simulation: Simulation, events: readonly SimEvent[]): string {
+  const phases = simulation.phases.map((phase, i) => phaseText(phase, events[i - 1]));
+  const end = simulation.settled ? 'settled' : 'not settled';
+  return [...phases, `${end} after ${simulation.passes} passes`].join('\n\n');
+}
+
+function phaseText(phase: Phase, event: SimEvent | undefined): string {
+  const leaderMoves = phase.moves.filter(({ role }) => role === 'leader').length;
+  return [
+    event === undefined ? 'start' : `event ${JSON.stringify(event.source)}`,
+    phase.steps.length === 0 ? 'nothing is written' : table(STEP_COLUMNS, phase.steps),
+    ...listed('waiting', phase.waiting),
+    ...listed('unplaceable', phase.unplaceable),
+    ...listed('unspread', phase.unspread),
+    ...phase.conflicts.map(({ zone, detail }) => `conflict: zone ${zone}: ${detail}`),
+    '',
+    levelsText(phase.levels),
+    `leader moves: ${leaderMoves} (fewest possible: ${phase.minimumLeaderMoves ?? 'unknown'}), copy moves: ${phase.moves.length - leaderMoves}`,
+    `${phase.settled ? 'settled' : 'not settled'} after ${phase.passes} passes, at ${phase.virtualMs} ms`,
+  ].join('\n');
+}
