@@ -71,7 +71,7 @@ export class PendingProposals {
     let index = append(batch.map((proposal) => proposal.data));
     for (const proposal of batch) {
       proposal.term = term;
-      this.#displace(index, 'another entry took its place in the log');
+      this.#truncated(index);
       this.#placed.set(index, proposal);
       index += 1;
     }
@@ -80,11 +80,14 @@ export class PendingProposals {
   applied(entry: Entry, result: unknown): void {
     const proposal = this.#placed.get(entry.index);
     if (proposal === undefined) return;
+    this.#placed.delete(entry.index);
     if (proposal.term !== entry.term) {
-      this.#displace(entry.index, `an entry of term ${entry.term} took its place in the log`);
+      const why = `an entry of term ${entry.term} took its place in the log`;
+      proposal.reject(
+        new RaftError('notCommitted', `the proposal at ${entry.index} of term ${proposal.term}: ${why}`),
+      );
       return;
     }
-    this.#placed.delete(entry.index);
     proposal.resolve({ index: entry.index, term: entry.term, result });
   }
 
@@ -135,15 +138,15 @@ export class PendingProposals {
     this.#placed.clear();
   }
 
-  #displace(index: number, why: string): void {
+  /**
+   * This member's log lost the proposal, and it leads again. That proves nothing: another member may still hold
+   * the entry and bring it to commit. Only another entry applied in its place would.
+   */
+  #truncated(index: number): void {
     const proposal = this.#placed.get(index);
     if (proposal === undefined) return;
     this.#placed.delete(index);
-    proposal.reject(
-      new RaftError(
-        'notCommitted',
-        `the proposal at ${index} of term ${proposal.term} was not committed: ${why}`,
-      ),
-    );
+    const what = `the proposal at ${index} of term ${proposal.term} left this member's log`;
+    proposal.reject(new RaftError('outcomeUnknown', `${what}; another member may still commit it`));
   }
 }
