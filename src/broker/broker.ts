@@ -18,6 +18,7 @@ export interface BrokerOptions {
   readonly zone?: string;
   readonly maxShards?: number;
   readonly weight?: number;
+  readonly labels?: Readonly<Record<string, string>>;
   readonly clusterId: string;
   /** Any nodes of the control plane. */
   readonly endpoints: readonly string[];
@@ -170,7 +171,7 @@ export class Broker {
   }
 
   #registration(address: string, storeId: string): Registration {
-    const { id, zone, maxShards, weight } = this.#options;
+    const { id, zone, maxShards, weight, labels } = this.#options;
     return {
       id,
       addresses: { [COPY_ADDRESS]: address, [DATA_ADDRESS]: address },
@@ -178,6 +179,7 @@ export class Broker {
       ...(zone === undefined ? {} : { zone }),
       ...(maxShards === undefined ? {} : { maxShards }),
       ...(weight === undefined ? {} : { weight }),
+      ...(labels === undefined ? {} : { labels }),
     };
   }
 

@@ -18,7 +18,6 @@ export class Control {
   readonly #stats = newPassStats();
   #tenure: Tenure | null = null;
   #unsubscribe: () => void = () => {};
-  #planning = Promise.resolve();
 
   /** Throws where the timings contradict each other. Registers its services with the plane. */
   constructor(options: ControlOptions) {
@@ -36,7 +35,7 @@ export class Control {
   async stop(): Promise<void> {
     this.#unsubscribe();
     this.#end();
-    await this.#planning;
+    await this.#options.planner.close();
   }
 
   /** Counters of placement passes since the process started. */
@@ -72,7 +71,7 @@ export class Control {
     if (this.#tenure === null) return;
     this.#tenure.close();
     this.#tenure = null;
-    this.#planning = this.#options.planner.stop();
+    this.#options.planner.stop();
   }
 
   #serveBrokers(): void {

@@ -3,5 +3,12 @@ export type { ControlLog } from './log.ts';
 export type { PlacementStatus } from './operator-service.ts';
 export type { ControlOptions } from './options.ts';
 export type { LastPlan, PassStats } from './passes.ts';
-export { InlinePlanner, snapshotOf, type PlanInput, type PlannerHost } from './planner-host.ts';
+export {
+  InlinePlanner,
+  type PassPlan,
+  type PlanFunction,
+  type PlanInput,
+  type PlannerHost,
+} from './planner-host.ts';
 export { checkTimings, DEFAULT_BROKER_TIMINGS, MAX_CLOCK_DRIFT, type BrokerTimings } from './timings.ts';
+export { WorkerPlanner } from './worker-planner.ts';

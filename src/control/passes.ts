@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../raft/index.ts';
 import type { Plan, Reports, Step } from '../../placement/index.ts';
 import type { RowResult } from '../command/index.ts';
 import type { StateView } from '../state/index.ts';
-import type { PlannerHost } from './planner-host.ts';
+import type { PassPlan, PlanInput, PlannerHost } from './planner-host.ts';
 import type { ControlLog } from './log.ts';
 import { RowBatcher, rowOf, type PlacementCommand } from './placement-rows.ts';
 
@@ -24,7 +24,7 @@ export interface PassesOptions {
 
 /** A plan and the state's revision it was made from. */
 export interface LastPlan {
-  readonly plan: Plan;
+  readonly plan: PassPlan;
   readonly revision: number;
 }
 
@@ -78,9 +78,7 @@ export class Passes {
 
   /** What the next pass would write. Writes nothing. */
   planNow(): Promise<Plan> {
-    const { host, reports } = this.#options;
-    const nowMs = this.#options.nowMs();
-    return host.plan({ nowMs, reports: reports(nowMs) });
+    return this.#options.host.fullPlan(this.#input);
   }
 
   close(): void {
@@ -141,9 +139,12 @@ export class Passes {
   }
 
   async #pass(): Promise<{ planned: number; accepted: number }> {
-    const { state, log } = this.#options;
-    const revision = state.revision;
-    const plan = await this.planNow();
+    const { state, host, log } = this.#options;
+    let { revision } = state;
+    const plan = await host.plan(() => {
+      revision = state.revision;
+      return this.#input();
+    });
     const planned = plan.steps.length;
     if (this.#closed) return { planned, accepted: 0 };
     this.#last = { plan, revision };
@@ -198,6 +199,11 @@ export class Passes {
       log.warn({ shard, step, code: result.result, detail: result.detail }, 'placement row refused');
     });
   }
+
+  readonly #input = (): PlanInput => {
+    const nowMs = this.#options.nowMs();
+    return { nowMs, reports: this.#options.reports(nowMs) };
+  };
 
   /** Read after an await: `close` may have been called meanwhile. */
   #isClosed(): boolean {

@@ -1,0 +1,93 @@
+import { parentPort } from 'node:worker_threads';
+import { plan, type Assignment, type Broker, type Plan, type Resource } from '../../placement/index.ts';
+import { resourceKey } from '../../placement/index.ts';
+import { STEPS_PER_MESSAGE, type FromPlanner, type StatePart, type ToPlanner } from './planner-messages.ts';
+
+/** The planner's thread: its own copy of the state, and the last plan until all of it is fetched. */
+class PlannerThread {
+  readonly #brokers = new Map<string, Broker>();
+  readonly #resources = new Map<string, Resource>();
+  readonly #assignments = new Map<string, Assignment>();
+  #planned: { readonly id: number; readonly plan: Plan } | null = null;
+
+  take(message: ToPlanner): FromPlanner | null {
+    switch (message.type) {
+      case 'reset':
+        this.#brokers.clear();
+        this.#resources.clear();
+        this.#assignments.clear();
+        this.#planned = null;
+        return null;
+      case 'part':
+        this.#write(message.part);
+        return null;
+      case 'plan':
+        return this.#plan(message);
+      case 'fetch':
+        return this.#fetch(message);
+    }
+  }
+
+  #write({ brokers, resources, assignments, gone }: StatePart): void {
+    for (const row of brokers) this.#brokers.set(row.id, row);
+    for (const row of resources) this.#resources.set(resourceKey(row), row);
+    for (const row of assignments) this.#assignments.set(row.shard, row);
+    for (const id of gone.brokers) this.#brokers.delete(id);
+    for (const key of gone.resources) this.#resources.delete(key);
+    for (const shard of gone.assignments) this.#assignments.delete(shard);
+  }
+
+  #plan({
+    id,
+    input,
+    policy,
+    firstRegisteredAtMs,
+    withLevels,
+  }: Extract<ToPlanner, { type: 'plan' }>): FromPlanner {
+    const snapshot = {
+      nowMs: input.nowMs,
+      brokers: [...this.#brokers.values()],
+      resources: [...this.#resources.values()],
+      assignments: [...this.#assignments.values()],
+      policy,
+      firstRegisteredAtMs,
+    };
+    let made: Plan;
+    try {
+      made = plan(snapshot, input.reports);
+    } catch (error) {
+      const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+      return { type: 'failed', id, message };
+    }
+    this.#planned = { id, plan: made };
+    const { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs } = made;
+    return {
+      type: 'planned',
+      id,
+      lengths: {
+        steps: steps.length,
+        waiting: waiting.length,
+        unplaceable: unplaceable.length,
+        unspread: unspread.length,
+        conflicts: conflicts.length,
+      },
+      minimumLeaderMoves,
+      nextDeadlineMs,
+      levels: withLevels ? made.levels : null,
+    };
+  }
+
+  #fetch({ id, list, from }: Extract<ToPlanner, { type: 'fetch' }>): FromPlanner {
+    if (this.#planned?.id !== id) return { type: 'failed', id, message: 'another plan was made since' };
+    const rows = this.#planned.plan[list].slice(from, from + STEPS_PER_MESSAGE);
+    return { type: 'rows', id, list, rows };
+  }
+}
+
+const port = parentPort;
+if (port === null) throw new Error('the planner runs in a worker thread');
+const thread = new PlannerThread();
+port.on('message', (message: ToPlanner) => {
+  const answer = thread.take(message);
+  if (answer !== null) port.postMessage(answer);
+});

@@ -1,0 +1,188 @@
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '../../raft/index.ts';
+import type { Plan } from '../../placement/index.ts';
+import { EvenkeelError } from '../errors.ts';
+import type { StateView } from '../state/index.ts';
+import type { ChangeFeed } from '../watch/index.ts';
+import type { PassPlan, PlanInput, PlannerHost } from './planner-host.ts';
+import type { FromPlanner, PlanList, ToPlanner } from './planner-messages.ts';
+import { StateFeeder } from './state-feeder.ts';
+
+/** As built: the worker is its own file beside this one. */
+const spawnBuilt = (): Worker =>
+  new Worker(new URL('./planner-worker.js', import.meta.url), { name: 'planner' });
+
+const LISTS: readonly PlanList[] = ['steps', 'waiting', 'unplaceable', 'unspread', 'conflicts'];
+
+interface Asked {
+  readonly input: () => PlanInput;
+  readonly withLevels: boolean;
+  readonly resolve: (plan: Plan | PassPlan) => void;
+  readonly reject: (error: Error) => void;
+}
+
+type Planned = Extract<FromPlanner, { type: 'planned' }>;
+
+/**
+ * Plans in a thread of its own that keeps a copy of the state, so that no pass holds the thread that runs Raft:
+ * what changes is sent in parts, one a turn; the plan comes back in parts, each asked for by a turn of its own.
+ */
+export class WorkerPlanner implements PlannerHost {
+  readonly #state: StateView;
+  readonly #clock: Clock;
+  readonly #feeder: StateFeeder;
+  readonly #spawnThread: () => Worker;
+  #worker: Worker | null = null;
+  #running = false;
+  #pumping = false;
+  readonly #asked: Asked[] = [];
+  /** The plan that is being made or fetched. */
+  #current: (Asked & { readonly id: number }) | null = null;
+  #planned: Planned | null = null;
+  #lists: Record<PlanList, unknown[]> = emptyLists();
+  #lastId = 0;
+
+  /** `spawn` starts the thread of `planner-worker.ts`; another than the built one where tests run from the sources. */
+  constructor(state: StateView, feed: ChangeFeed, clock: Clock, spawn: () => Worker = spawnBuilt) {
+    this.#state = state;
+    this.#spawnThread = spawn;
+    this.#clock = clock;
+    this.#feeder = new StateFeeder(state, feed, () => this.#pump());
+  }
+
+  start(): void {
+    this.#running = true;
+    this.#feeder.start(() => this.#post({ type: 'reset' }));
+  }
+
+  plan(input: () => PlanInput): Promise<PassPlan> {
+    return this.#ask(input, false);
+  }
+
+  fullPlan(input: () => PlanInput): Promise<Plan> {
+    return this.#ask(input, true) as Promise<Plan>;
+  }
+
+  stop(): void {
+    this.#running = false;
+    this.#feeder.stop();
+    this.#fail(new EvenkeelError('no_leader', 'the leadership ended while a plan was made'));
+  }
+
+  async close(): Promise<void> {
+    this.stop();
+    const worker = this.#worker;
+    this.#worker = null;
+    await worker?.terminate();
+  }
+
+  #ask(input: () => PlanInput, withLevels: boolean): Promise<Plan | PassPlan> {
+    return new Promise((resolve, reject) => {
+      if (!this.#running) {
+        reject(new EvenkeelError('no_leader', 'plans are made where the quorum is led'));
+        return;
+      }
+      this.#asked.push({ input, withLevels, resolve, reject });
+      this.#pump();
+    });
+  }
+
+  /** Sends one part a turn; once the copy is whole, the next question. */
+  #pump(): void {
+    if (this.#pumping || !this.#running) return;
+    this.#pumping = true;
+    this.#clock.defer(() => {
+      this.#pumping = false;
+      if (!this.#running) return;
+      const part = this.#feeder.next();
+      if (part !== null) {
+        this.#post({ type: 'part', part });
+        this.#pump();
+      } else if (this.#current === null) {
+        this.#askNext();
+      }
+    });
+  }
+
+  #askNext(): void {
+    const next = this.#asked.shift();
+    if (next === undefined) return;
+    const id = ++this.#lastId;
+    this.#current = { ...next, id };
+    this.#planned = null;
+    this.#lists = emptyLists();
+    const { policy, firstRegisteredAtMs } = this.#state;
+    const { withLevels } = next;
+    this.#post({ type: 'plan', id, input: next.input(), policy, firstRegisteredAtMs, withLevels });
+  }
+
+  #post(message: ToPlanner): void {
+    this.#worker ??= this.#spawn();
+    this.#worker.postMessage(message);
+  }
+
+  #spawn(): Worker {
+    const worker = this.#spawnThread();
+    // The node's life does not hang on it.
+    worker.unref();
+    worker.on('message', (message: FromPlanner) => this.#take(message));
+    worker.on('error', (error) => {
+      if (this.#worker !== worker) return;
+      this.#worker = null;
+      this.#fail(error instanceof Error ? error : new Error(String(error)));
+      // A new one begins with nothing.
+      if (this.#running) this.start();
+    });
+    return worker;
+  }
+
+  #take(message: FromPlanner): void {
+    const current = this.#current;
+    if (current === null || message.id !== current.id) return;
+    switch (message.type) {
+      case 'failed':
+        this.#current = null;
+        current.reject(new Error(message.message));
+        this.#pump();
+        return;
+      case 'planned':
+        this.#planned = message;
+        break;
+      case 'rows':
+        this.#lists[message.list].push(...message.rows);
+    }
+    // One message a turn: between any two, the thread sees to everything else.
+    this.#clock.defer(() => this.#fetch());
+  }
+
+  #fetch(): void {
+    const { current, planned } = { current: this.#current, planned: this.#planned };
+    if (current === null || planned === null) return;
+    for (const list of LISTS) {
+      const from = this.#lists[list].length;
+      if (from < planned.lengths[list]) {
+        this.#post({ type: 'fetch', id: current.id, list, from });
+        return;
+      }
+    }
+    this.#current = null;
+    current.resolve(assemble(planned, this.#lists));
+    this.#pump();
+  }
+
+  #fail(error: Error): void {
+    const failed = [...this.#asked.splice(0), ...(this.#current === null ? [] : [this.#current])];
+    this.#current = null;
+    for (const { reject } of failed) reject(error);
+  }
+}
+
+function emptyLists(): Record<PlanList, unknown[]> {
+  return { steps: [], waiting: [], unplaceable: [], unspread: [], conflicts: [] };
+}
+
+function assemble(planned: Planned, lists: Record<PlanList, unknown[]>): Plan | PassPlan {
+  const { minimumLeaderMoves, nextDeadlineMs, levels } = planned;
+  const plan = { ...lists, minimumLeaderMoves, nextDeadlineMs } as unknown as PassPlan;
+  return levels === null ? plan : { ...plan, levels };
+}

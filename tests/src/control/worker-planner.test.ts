@@ -1,0 +1,183 @@
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { DEFAULT_POLICY, plan, type Assignment, type Broker } from '../../../placement/index.ts';
+import { createSystemClock } from '../../../src/clock.ts';
+import { COMMAND_VERSION, encodeCommand, type Command } from '../../../src/command/index.ts';
+import { InlinePlanner, WorkerPlanner, type PassPlan } from '../../../src/control/index.ts';
+import { StateFeeder } from '../../../src/control/state-feeder.ts';
+import { Machine } from '../../../src/apply/index.ts';
+import { ChangeRing } from '../../../src/watch/index.ts';
+import { spawnPlannerFromSources } from '../../support/planner-thread.ts';
+import { streamOf } from '../../support/placed.ts';
+
+/** A state machine fed by hand. */
+class Fixture {
+  readonly ring = new ChangeRing();
+  readonly machine = new Machine(this.ring);
+  #index = 0;
+
+  get state() {
+    return this.machine.view;
+  }
+
+  write(command: Command): unknown {
+    const data = encodeCommand({ version: COMMAND_VERSION, timeMs: 0, request: null, inTerm: null, command });
+    const [result] = this.machine.apply([{ index: ++this.#index, term: 1, kind: 'command', data }]);
+    if (result?.ok !== true) throw new Error(JSON.stringify(result));
+    return result.value;
+  }
+
+  importAll(brokers: readonly Broker[], shards: number, leaderOf: (i: number) => readonly string[]): void {
+    const resources = [streamOf('big', shards, 2)];
+    const rows: Assignment[] = Array.from({ length: shards }, (_, i) => {
+      const replicas = leaderOf(i);
+      return {
+        shard: `stream:big/${i}`,
+        leader: replicas[0] ?? '',
+        replicas,
+        inSync: replicas,
+        generation: 1,
+        epoch: 1,
+        state: 'active',
+        failedMoves: 0,
+        move: null,
+      };
+    });
+    let part = 0;
+    this.write({ type: 'importPart', importId: 'i', part: part++, brokers, resources, assignments: [] });
+    for (let at = 0; at < rows.length; at += 1_000) {
+      const assignments = rows.slice(at, at + 1_000);
+      this.write({
+        type: 'importPart',
+        importId: 'i',
+        part: part++,
+        brokers: [],
+        resources: [],
+        assignments,
+      });
+    }
+    this.write({
+      type: 'importCommit',
+      importId: 'i',
+      parts: part,
+      policy: DEFAULT_POLICY,
+      overwrite: false,
+    });
+  }
+}
+
+function brokersOf(count: number): Broker[] {
+  return Array.from({ length: count }, (_, i) => ({
+    id: `b${String(i).padStart(2, '0')}`,
+    zone: `z${i % 3}`,
+    lifecycle: 'live' as const,
+    drain: false,
+    maxShards: null,
+    weight: 1,
+    incarnation: 1,
+    registeredAtMs: 0,
+    downSinceMs: null,
+  }));
+}
+
+const input = () => ({ nowMs: 1_000_000, reports: { shards: new Map(), leasedUntilMs: new Map() } });
+const plain = (made: PassPlan): unknown => {
+  const { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs } = made;
+  return JSON.parse(
+    JSON.stringify({ steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs }),
+  );
+};
+
+describe('the planner in a worker', () => {
+  let worker: WorkerPlanner | null = null;
+  afterEach(async () => {
+    await worker?.close();
+    worker = null;
+  });
+
+  it('plans what this thread would plan, now and after each change', async () => {
+    const f = new Fixture();
+    const ids = brokersOf(6);
+    f.importAll(ids, 1_100, (i) => [ids[i % 2]?.id ?? '', ids[2 + (i % 4)]?.id ?? '']);
+    worker = new WorkerPlanner(f.state, f.ring, createSystemClock(), spawnPlannerFromSources);
+    const inline = new InlinePlanner(f.state, plan);
+    worker.start();
+    expect(plain(await worker.plan(input))).toEqual(plain(await inline.plan(input)));
+    f.write({ type: 'createResource', resource: streamOf('more', 600, 3) });
+    const first = await worker.fullPlan(input);
+    expect(first.steps.length).toBeGreaterThan(600);
+    expect(plain(first)).toEqual(plain(await inline.plan(input)));
+    expect(first.levels).toEqual((await inline.fullPlan(input)).levels);
+    f.write({ type: 'setPolicy', expectedRevision: null, patch: { paused: true } });
+    f.write({ type: 'setDrain', broker: 'b01', drain: true });
+    f.write({ type: 'deleteResource', kind: 'stream', name: 'more', expectedRevision: null });
+    expect(plain(await worker.plan(input))).toEqual(plain(await inline.plan(input)));
+  });
+
+  it('starts over with every leadership, and after a snapshot was installed', async () => {
+    const f = new Fixture();
+    const ids = brokersOf(3);
+    f.importAll(ids, 50, (i) => [ids[i % 2]?.id ?? '', 'b02']);
+    worker = new WorkerPlanner(f.state, f.ring, createSystemClock(), spawnPlannerFromSources);
+    const inline = new InlinePlanner(f.state, plan);
+    await expect(worker.plan(input)).rejects.toThrow(/where the quorum is led/);
+    worker.start();
+    const pending = worker.plan(input);
+    worker.stop();
+    await expect(pending).rejects.toThrow(/leadership ended/);
+    f.write({ type: 'setDrain', broker: 'b00', drain: true });
+    worker.start();
+    expect(plain(await worker.plan(input))).toEqual(plain(await inline.plan(input)));
+    f.machine.restore(f.machine.snapshot(), f.state.appliedIndex);
+    expect(plain(await worker.plan(input))).toEqual(plain(await inline.plan(input)));
+  });
+});
+
+describe('feeding a copy of the state', () => {
+  it('whoever has taken every part holds the state of that moment, whatever changed meanwhile', async () => {
+    const write = fc.record({ do: fc.constantFrom('rewrite', 'policy', 'drain', 'take'), n: fc.nat(9) });
+    await fc.assert(
+      fc.property(fc.array(write, { maxLength: 60 }), (actions) => {
+        const f = new Fixture();
+        const ids = brokersOf(3);
+        f.importAll(ids, 2_500, (i) => [ids[i % 3]?.id ?? '']);
+        const feeder = new StateFeeder(f.state, f.ring, () => {});
+        const rows = new Map<string, number>();
+        const brokers = new Map<string, boolean>();
+        const take = (): boolean => {
+          const part = feeder.next();
+          for (const row of part?.assignments ?? []) rows.set(row.shard, row.generation);
+          for (const shard of part?.gone.assignments ?? []) rows.delete(shard);
+          for (const row of part?.brokers ?? []) brokers.set(row.id, row.drain);
+          return part !== null;
+        };
+        feeder.start(() => rows.clear());
+        for (const { do: what, n } of actions) {
+          if (what === 'take') take();
+          else if (what === 'drain') f.write({ type: 'setDrain', broker: `b0${n % 3}`, drain: n > 4 });
+          else if (what === 'policy')
+            f.write({ type: 'setPolicy', expectedRevision: null, patch: { settleMs: n } });
+          else report(f, n * 250);
+        }
+        while (take());
+        expect(rows).toEqual(
+          new Map([...f.state.assignments].map(([shard, { generation }]) => [shard, generation])),
+        );
+        expect(brokers).toEqual(new Map([...f.state.brokers].map(([id, { drain }]) => [id, drain])));
+      }),
+      { numRuns: 10 },
+    );
+  });
+});
+
+/** A registration writes every row that names the broker anew; a removal takes the resource away. */
+function report(f: Fixture, n: number): void {
+  if (n === 2_250 && f.state.resources.has('stream:big')) {
+    f.write({ type: 'deleteResource', kind: 'stream', name: 'big', expectedRevision: null });
+    return;
+  }
+  const id = `b0${n % 3}`;
+  const { zone } = f.state.brokers.get(id) ?? { zone: null };
+  const broker = { id, zone, addresses: {}, maxShards: null, weight: 1, labels: {}, storeId: 's' };
+  f.write({ type: 'registerBroker', broker });
+}
