@@ -65,6 +65,13 @@ export class RaftChecks {
       term > durable.term || votedFor === durable.votedFor || durable.votedFor === null,
       `${id} came back having forgotten its vote for ${durable.votedFor} in term ${term}`,
     );
+    for (const entry of state.entries) {
+      const known = this.#payloads.get(`${entry.index} ${entry.term}`);
+      assert(
+        known === undefined || known.hash === hashEntry(entry),
+        `${id} came back with another payload at (${entry.index}, t${entry.term})`,
+      );
+    }
     const log = ShadowLog.of(state);
     const { lastIndex } = shadow.durableLog;
     assert(

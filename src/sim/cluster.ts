@@ -1,3 +1,4 @@
+import { EvenkeelError } from '../errors.ts';
 import type { Net } from '../net.ts';
 import type { Disk } from '../disk.ts';
 import type { Message } from '../../raft/index.ts';
@@ -88,7 +89,9 @@ interface Host {
   broker: { readonly description: string } | null;
   /** Dies when the point has been passed `skip` more times. */
   armed: { point: CrashPoint; skip: number; powerCut: boolean; downMs: number } | null;
-  /** Set while it must stay down. */
+  /** A bit of its disk was flipped: refusing to start is right. */
+  rotten: boolean;
+  /** It must stay down. */
   banned: boolean;
 }
 
@@ -114,7 +117,7 @@ export class SimCluster {
     for (const id of this.hosts) {
       const disk = new SimDisk(world, id);
       const host = { id, disk, lives: 0, process: null, member: null, broker: null, armed: null };
-      this.#hosts.set(id, { ...host, banned: false });
+      this.#hosts.set(id, { ...host, rotten: false, banned: false });
     }
     this.healLinks();
     this.healDisks();
@@ -199,6 +202,12 @@ export class SimCluster {
     this.#host(id).armed = { ...crash };
   }
 
+  /** Of a member that is down. */
+  flipBit(id: string): void {
+    const host = this.#host(id);
+    if (host.process === null) host.rotten ||= host.disk.flipBit();
+  }
+
   failDisk(id: string, full: boolean, forMs: number): void {
     const host = this.#host(id);
     if (!full) host.disk.failNextWrite();
@@ -262,6 +271,10 @@ export class SimCluster {
   /** A process ended by itself: right if its disk failed, a fault of ours if not. */
   #ended(host: Host, process: SimProcess, error: Error): void {
     if (!process.alive) return;
+    if (host.rotten && error instanceof EvenkeelError && error.code === 'corrupt') {
+      this.ban(host.id);
+      return;
+    }
     if (!isSimulatedFailure(error)) {
       this.world.fail(new Error(`${host.id} stopped itself: ${error.message}`, { cause: error }));
       return;

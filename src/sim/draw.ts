@@ -1,6 +1,6 @@
 import { drawActions, FAULTS_END_MS, KEYS, type Context, type Maker } from './draw-actions.ts';
 import { drawBrokers, NO_BROKERS } from './draw-brokers.ts';
-import type { Target, SimOperation, SimPlan, SimSettings } from './plan.ts';
+import type { SimAction, Target, SimOperation, SimPlan, SimSettings } from './plan.ts';
 import { ANY_FOLLOWER, ANY_LEADER } from './plan.ts';
 import { SimRandom } from './random.ts';
 import type { CrashPoint } from './taps.ts';
@@ -24,9 +24,11 @@ export function drawPlan(seed: number, options: { readonly brokers: boolean }): 
   const settings = drawSettings(random, members);
   const kinds = random.shuffle(Object.keys(MAKERS));
   const faults = kinds.slice(0, LEAST_FAULTS + random.below(kinds.length - LEAST_FAULTS + 1)).sort();
-  const actions = faults.flatMap((kind) => drawActions(random, MAKERS[kind] as Maker, members, settings));
   const quorum = Math.floor(count / 2) + 1;
-  const core = random.shuffle(members).slice(0, quorum + random.below(count - quorum + 1));
+  const least = faults.includes('flipBit') ? 1 : 0;
+  const core = random.shuffle(members).slice(0, quorum + random.below(count - quorum + 1 - least));
+  const actions = faults.flatMap((kind) => drawActions(random, MAKERS[kind] as Maker, members, settings));
+  const victim = members.find((id) => !core.includes(id));
   const operations = drawOperations(random, members);
   const plane = options.brokers ? drawBrokers(seed, members, settings) : NO_BROKERS;
   return {
@@ -35,13 +37,20 @@ export function drawPlan(seed: number, options: { readonly brokers: boolean }): 
     brokers: plane.brokers,
     settings,
     faults: [...faults, ...plane.faults],
-    actions: [...actions, ...plane.actions].sort((a, b) => a.atMs - b.atMs),
+    actions: [...actions.map((action) => aim(action, victim)), ...plane.actions].sort(
+      (a, b) => a.atMs - b.atMs,
+    ),
     operations,
     records: plane.records,
     faultsEndMs: FAULTS_END_MS,
     core: core.sort(),
-    outsiders: random.pick(['healed', 'killed', 'cut']),
+    outsiders: random.pick(['healed', 'killed', 'cut', 'deaf']),
   };
+}
+
+/** Bits rot on one member only: what a quorum has is never in danger. */
+function aim(action: SimAction, victim: string | undefined): SimAction {
+  return action.type === 'flipBit' && victim !== undefined ? { ...action, target: victim } : action;
 }
 
 function drawSettings(random: SimRandom, members: readonly string[]): SimSettings {
@@ -87,7 +96,7 @@ function target({ random, members }: Context): Target {
 
 /** From a moment to several elections. */
 function aWhile({ random, electionTimeoutMs }: Context): number {
-  return Math.round(electionTimeoutMs * Math.exp(random.between(Math.log(0.2), Math.log(8))));
+  return Math.round(electionTimeoutMs * Math.exp(random.between(Math.log(0.2), Math.log(12))));
 }
 
 function pairsBetween(a: readonly string[], b: readonly string[]): [string, string][] {
@@ -195,6 +204,7 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   }),
   transfer: (c) => ({ type: 'transfer', atMs: c.atMs, to: c.random.pick(c.members) }),
   snapshot: (c) => ({ type: 'snapshot', atMs: c.atMs, target: target(c) }),
+  flipBit: (c) => ({ type: 'flipBit', atMs: c.atMs, target: ANY_FOLLOWER, downMs: aWhile(c) }),
 };
 
 function perMember(members: readonly string[], draw: () => number): Record<string, number> {

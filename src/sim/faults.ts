@@ -48,7 +48,7 @@ export class FaultInjector {
         cluster.ban(id);
       } else {
         for (const other of core) {
-          cluster.network.setCut(id, other, true);
+          if (outsiders === 'cut') cluster.network.setCut(id, other, true);
           cluster.network.setCut(other, id, true);
         }
       }
@@ -165,6 +165,10 @@ export class FaultInjector {
       case 'jumpWall':
         process?.clock.jumpWall(action.byMs);
         break;
+      case 'flipBit':
+        cluster.kill(id, { powerCut: true, downMs: action.downMs });
+        cluster.flipBit(id);
+        break;
       case 'snapshot':
         this.#ask(id, (member) => member.snapshotNow());
         break;
@@ -212,6 +216,7 @@ const MEMBER_ACTIONS: ReadonlySet<string> = new Set<MemberAction['type']>([
   'failDisk',
   'jumpWall',
   'snapshot',
+  'flipBit',
 ]);
 
 function isMemberAction(action: ClusterAction | MemberAction): action is MemberAction {

@@ -53,6 +53,8 @@ export type MemberAction = { readonly atMs: number; readonly target: Target } & 
   | { readonly type: 'failDisk'; readonly full: boolean; readonly downMs: number }
   | { readonly type: 'jumpWall'; readonly byMs: number }
   | { readonly type: 'snapshot' }
+  /** One bit of what is stored rots while the process is down. At most one member a plan, and none of the core. */
+  | { readonly type: 'flipBit'; readonly downMs: number }
 );
 
 /** One thing that goes wrong, at a time. */
@@ -108,7 +110,7 @@ export interface SimPlan {
   readonly records: readonly SimRecordOperation[];
   /** Anything may fail until then. */
   readonly faultsEndMs: number;
-  /** From then on these are whole; the others are gone or cut off, and a quorum is enough. */
+  /** From then on these are whole; the others are gone, cut off, or heard without hearing, and a quorum is enough. */
   readonly core: readonly string[];
-  readonly outsiders: 'healed' | 'killed' | 'cut';
+  readonly outsiders: 'healed' | 'killed' | 'cut' | 'deaf';
 }

@@ -84,11 +84,14 @@ class Run {
     await world.run({ untilMs: faultsEndMs });
     faults.heal();
     await this.#progress();
+    const leaders = this.#cluster.checks.leaderCount;
     const idle = (): boolean => clients.every((client) => client.done);
     await this.#within(REST_MS, 'every client is done', idle);
     await world.run({ untilMs: Math.max(LEAST_MS, world.nowMs) });
     if (this.#plan.brokers.length > 0) await this.#settle(faults.drained);
     await this.#converge();
+    const since = this.#cluster.checks.leaderCount - leaders;
+    if (since > 0) throw new Error(`no rest: ${since} more leaders after the healed core had one`);
     const wrong = this.#options.judge(this.#history.records);
     if (wrong !== null) throw new Error(`unsafe: ${wrong}`);
   }
@@ -175,7 +178,8 @@ class Run {
     for (;;) {
       const placement = this.#cluster.member(this.#cluster.resolve(ANY_LEADER))?.placement;
       try {
-        if (placement != null) return await placement.setDrain(broker, false, TAKE_BACK_MS);
+        if (placement !== undefined && placement !== null)
+          return await placement.setDrain(broker, false, TAKE_BACK_MS);
       } catch {
         // Another leader, or none yet.
       }
@@ -223,6 +227,6 @@ class Run {
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? `\n${error.cause.stack ?? error.cause.message}` : '';
-  const ours = error.message.startsWith('unsafe') || error.message.startsWith('no progress');
+  const ours = error.message.startsWith('unsafe') || /^no (progress|rest)/.test(error.message);
   return `${ours ? error.message : (error.stack ?? error.message)}${cause}`;
 }

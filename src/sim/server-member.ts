@@ -21,7 +21,8 @@ const LABEL = 'value';
 /** The whole system: nodes as `evenkeel serve` runs them, and reference brokers. */
 export const SERVER_KIT: SimKit = { member: bootNode, broker: bootBroker };
 
-async function bootBroker({ id, members, process, net, disk, onFatal }: BootContext) {
+async function bootBroker(context: BootContext) {
+  const { id, members, process, net, disk } = context;
   const broker = new Broker({
     id,
     clusterId: CLUSTER_ID,
@@ -35,7 +36,7 @@ async function bootBroker({ id, members, process, net, disk, onFatal }: BootCont
     random: process.random,
     disk,
     log: SILENT_LOGGER,
-    onStopped: onFatal,
+    onStopped: (error) => context.onFatal(error),
   });
   await broker.start();
   return {

@@ -114,7 +114,8 @@ async function main(): Promise<number> {
     if (result.failure === null) {
       console.log(
         `seed ${plan.seed} ok: ${tookMs} ms, trace ${result.traceHash}, ${result.acknowledged} answered, ${result.records} records, ` +
-          `${result.committed} committed, ${result.leaders} leaders, recovered in ${result.recoveryMs} ms`,
+          `${result.committed} committed, ${result.leaders} leaders, recovered in ${result.recoveryMs} ms, ` +
+          `${Math.round(result.virtualMs / 1_000)} virtual s, ${result.steps} steps, ${result.messages} messages`,
       );
       continue;
     }
