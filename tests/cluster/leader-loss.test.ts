@@ -10,6 +10,9 @@ const HOURS_APART = (node: number): Record<string, string> => ({
   TEST_WALL_OFFSET_MS: String((node - 1) * 5 * 3_600_000),
 });
 
+/** What the test holds back must not run into a time-out, however slow the machine. */
+const PATIENT = { fenceTimeoutMs: 3_600_000, moveStallMs: 3_600_000, moveTimeoutMs: 7_200_000 };
+
 describe.each([
   ['with clocks together', undefined],
   ['with wall clocks hours apart', HOURS_APART],
@@ -42,7 +45,7 @@ describe.each([
 
   it('between fence and cut-over: the move is finished from the log, once', async () => {
     const stream = skewed({ name: 's', brokers: three, leaders: [1, 1, 10], replicationFactor: 3 });
-    await stage.set(clusterFile(three, [stream]), {
+    await stage.set(clusterFile(three, [stream], PATIENT), {
       ...options,
       before: (broker) => (broker.hold.drain = true),
     });
@@ -56,7 +59,7 @@ describe.each([
     const four = ['b1', 'b2', 'b3', 'b4'];
     const among = ['b1', 'b2'];
     const stream = skewed({ name: 's', brokers: four, leaders: [4, 4, 0, 0], replicationFactor: 2, among });
-    await stage.set(clusterFile(four, [stream]), {
+    await stage.set(clusterFile(four, [stream], PATIENT), {
       ...options,
       before: (broker) => (broker.hold.copy = true),
     });

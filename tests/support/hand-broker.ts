@@ -73,9 +73,11 @@ export class HandBroker {
 
   request(type: string, fields: Readonly<Record<string, unknown>>): Promise<Frame> {
     const id = this.nextId++;
+    const { socket } = this;
+    if (socket?.readyState !== WebSocket.OPEN) return Promise.resolve({ type: 'closed' });
     return new Promise((resolve) => {
       this.pending.set(id, resolve);
-      this.socket?.send(JSON.stringify({ id, type, ...fields }));
+      socket.send(JSON.stringify({ id, type, ...fields }));
     });
   }
 
