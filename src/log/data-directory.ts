@@ -64,7 +64,7 @@ export async function openDataDirectory(options: DataDirectoryOptions): Promise<
   try {
     const found = await readIdentity(options);
     const first = found === null;
-    const store = await disk.openStore(join(directory, 'store'), { createIfMissing: first });
+    const store = await openStore(options, first);
     try {
       return await openParts(options, found, store, unlock);
     } catch (error) {
@@ -73,6 +73,16 @@ export async function openDataDirectory(options: DataDirectoryOptions): Promise<
     }
   } catch (error) {
     await unlock();
+    throw error;
+  }
+}
+
+/** The disk says what is wrong with a store; what to do about it is known here. */
+async function openStore({ disk, directory }: DataDirectoryOptions, first: boolean): Promise<KeyValueStore> {
+  try {
+    return await disk.openStore(join(directory, 'store'), { createIfMissing: first });
+  } catch (error) {
+    if (error instanceof EvenkeelError && error.code === 'corrupt') throw damaged(directory, error.message);
     throw error;
   }
 }

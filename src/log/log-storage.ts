@@ -84,12 +84,11 @@ export class LogStorage implements RaftStorage {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    try {
-      await this.#options.mark.close();
-    } finally {
-      await this.#options.store.close();
-      await this.#options.onClosed();
-    }
+    const { mark, store, onClosed } = this.#options;
+    const closed = await Promise.allSettled([mark.close(), store.close()]);
+    await onClosed();
+    const failed = closed.find((result) => result.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
 
   async #write(batch: StorageWrite, tail: LogTail): Promise<void> {
