@@ -1,12 +1,18 @@
 import { createConnection, createServer } from 'node:net';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { createWebSocketNet } from '../../src/net-ws.ts';
 import type { Connection, Listener, ListenOptions } from '../../src/net.ts';
 
+/** A client that does no more than this. */
+const UPGRADE =
+  'GET /echo HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n' +
+  'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: v1\r\n\r\n';
+
 const net = createWebSocketNet();
 const listeners: Listener[] = [];
 afterEach(async () => {
+  vi.useRealTimers();
   await Promise.all(listeners.splice(0).map((listener) => listener.close()));
 });
 
@@ -137,19 +143,42 @@ test('bytes that are no HTTP and frames that are no frames end their socket only
       socket.on('close', () => resolve());
     });
   await ended('\u0000\u0001nonsense\r\n\r\n');
-  const upgrade =
-    'GET /echo HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n' +
-    'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: v1\r\n\r\n';
-  await ended(Buffer.concat([Buffer.from(upgrade), Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff])]));
+  await ended(Buffer.concat([Buffer.from(UPGRADE), Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff])]));
   // A claim of 2^62 bytes.
   await ended(
-    Buffer.concat([Buffer.from(upgrade), Buffer.from([0x82, 0xff, 0x40, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4])]),
+    Buffer.concat([Buffer.from(UPGRADE), Buffer.from([0x82, 0xff, 0x40, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4])]),
   );
   const connection = await dial(address);
   const answer = new Promise((resolve) => (connection.onMessage = resolve));
   connection.send('alive');
   expect(await answer).toBe('alive');
   connection.terminate();
+});
+
+test('a connection that answers no ping is dropped, one that does stays', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const accepted: Connection[] = [];
+  const address = await listen({ onConnection: (connection) => accepted.push(connection) });
+  const [host = '', port = ''] = address.split(':');
+  const mute = createConnection({ host, port: Number(port) }, () => mute.write(UPGRADE));
+  mute.on('error', () => {});
+  const gone = new Promise<void>((resolve) => mute.once('close', () => resolve()));
+  const answered = new Promise((resolve) => mute.once('data', resolve));
+  await answered;
+  const socket = new WebSocket(`ws://${address}/echo`, ['v1']);
+  await new Promise((resolve) => socket.once('open', resolve));
+  for (let round = 0; round < 4; round += 1) {
+    const pinged = new Promise((resolve) => socket.once('ping', resolve));
+    vi.advanceTimersByTime(5_000);
+    await pinged;
+    // Its pong is behind the ping; this one's way back is the same.
+    const ponged = new Promise((resolve) => socket.once('pong', resolve));
+    socket.ping();
+    await ponged;
+  }
+  await gone;
+  expect(socket.readyState).toBe(WebSocket.OPEN);
+  socket.terminate();
 });
 
 test('compression is not taken up', async () => {
