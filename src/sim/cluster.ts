@@ -230,7 +230,12 @@ export class SimCluster {
 
   healDisks(): void {
     const { syncMaxMs } = this.plan.settings;
-    for (const { disk } of this.#hosts.values()) Object.assign(disk.faults, { ...HEALTHY_DISK, syncMaxMs });
+    for (const { disk } of this.#hosts.values()) disk.heal({ ...HEALTHY_DISK, syncMaxMs });
+  }
+
+  /** Crashes that were prepared and have not come do not come any more. */
+  disarm(): void {
+    for (const host of this.#hosts.values()) host.armed = null;
   }
 
   #start(host: Host): void {

@@ -81,6 +81,12 @@ export class SimDisk {
     return new ProcessDisk(this, process);
   }
 
+  /** From now on it works as these say. */
+  heal(faults: DiskFaults): void {
+    Object.assign(this.faults, faults);
+    this.#failNext = false;
+  }
+
   /** The next write or sync fails, whatever the rates. */
   failNextWrite(): void {
     this.#failNext = true;

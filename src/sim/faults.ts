@@ -40,6 +40,7 @@ export class FaultInjector {
     this.#cuts.clear();
     cluster.healLinks();
     cluster.healDisks();
+    cluster.disarm();
     for (const id of members) {
       cluster.process(id)?.resume(true);
       if (core.includes(id) || outsiders === 'healed') {
