@@ -25,7 +25,7 @@ describe('evenkeel dev', () => {
     for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
   });
   const dev = (...args: string[]): Process => {
-    const one = new Process(['dev', '--port', '0', ...args]);
+    const one = new Process(['dev', ...args]);
     started.push(one);
     return one;
   };
@@ -37,7 +37,7 @@ describe('evenkeel dev', () => {
   };
 
   it('levels the lopsided cluster in the proven fewest moves and leaves nothing behind', async () => {
-    const one = dev('--until-level');
+    const one = dev('--port', '0', '--until-level');
     const { code } = await one.exited;
     expect(one.stderr).toBe('');
     expect(code).toBe(0);
@@ -52,7 +52,7 @@ describe('evenkeel dev', () => {
 
   it('ends cleanly on SIGINT, and with a data directory goes on where it was', async () => {
     const directory = newDirectory();
-    const first = dev('--data-dir', directory);
+    const first = dev('--port', '0', '--data-dir', directory);
     await first.line(/^raft leader n\d/);
     const pids = descendants(first.child.pid ?? 0);
     expect(pids).toHaveLength(6);
@@ -62,10 +62,13 @@ describe('evenkeel dev', () => {
     expect((await second.exited).code).toBe(0);
     expect(second.stderr).toContain('holds a cluster already');
     expect(second.stdout).toMatch(/^perf-quorum:b1=4,b2=4,b3=4$/m);
+    const other = dev('--data-dir', directory, '--nodes', '1');
+    expect((await other.exited).code).toBe(3);
+    expect(other.stderr).toContain('--nodes cannot change it');
   });
 
   it('takes its processes with it when it is killed', async () => {
-    const one = dev();
+    const one = dev('--port', '0');
     await one.line(/^raft leader n\d/);
     const pids = descendants(one.child.pid ?? 0);
     await one.kill('SIGKILL');
@@ -86,18 +89,17 @@ describe('evenkeel dev', () => {
     const resources = [{ name: 's', shards: 4, replicationFactor: 2 }];
     const policy = { paused: true };
     writeFileSync(file, JSON.stringify({ version: 1, brokers, resources, assignments, policy }));
-    const one = dev('--nodes', '1', '--cluster', file, '--until-level', '--timeout', '1s');
+    const one = dev('--port', '0', '--nodes', '1', '--cluster', file, '--until-level', '--timeout', '1s');
     expect((await one.exited).code).toBe(1);
     expect(one.stderr).toContain('not level within 1000 ms');
     expect(one.stdout).toMatch(/^s:b1=4,b2=0,b3=0$/m);
   });
 
   it('says which port is taken', async () => {
-    const first = dev('--nodes', '1');
+    const first = dev('--port', '0', '--nodes', '1');
     await first.line(/^raft leader n1/);
     const port = /endpoints 127\.0\.0\.1:(\d+)/.exec(first.stdout)?.[1] ?? '';
-    const second = new Process(['dev', '--nodes', '1', '--port', port]);
-    started.push(second);
+    const second = dev('--nodes', '1', '--port', port);
     expect((await second.exited).code).toBe(1);
     expect(second.stderr).toContain(port);
     await first.kill('SIGINT');

@@ -11,8 +11,8 @@ export interface NodePorts {
 }
 
 /**
- * Ports of `count` nodes from `first` on. Without `first` the usual ones from 7401, or any that are free where one
- * of those is taken. Rejects with `address_in_use` where one asked for is taken.
+ * Ports of `count` nodes from `first` on; 0 takes any that are free. Without `first` the usual ones, or any that are
+ * free where one of those is taken. Rejects with `address_in_use` where one asked for is taken.
  */
 export async function choosePorts(
   count: number,
@@ -20,19 +20,31 @@ export async function choosePorts(
   usual: number,
 ): Promise<NodePorts[]> {
   const from = first ?? usual;
+  if (from === 0) return freePorts(count);
   const wanted = Array.from({ length: count }, (_, i) => ({
     client: from + i,
     peer: from + PEER_OFFSET + i,
   }));
-  const taken: number[] = [];
-  for (const port of wanted.flatMap(({ client, peer }) => [client, peer])) {
-    if (from !== 0 && (await bind(port)) === null) taken.push(port);
+  try {
+    await checkFree(wanted);
+    return wanted;
+  } catch (error) {
+    if (first !== undefined) throw error;
+    return freePorts(count);
   }
-  if (from !== 0 && taken.length === 0) return wanted;
-  if (first !== undefined && first !== 0) {
+}
+
+/** Rejects with `address_in_use` that names the ports taken. */
+export async function checkFree(ports: readonly NodePorts[]): Promise<void> {
+  const taken: number[] = [];
+  for (const port of ports.flatMap(({ client, peer }) => [client, peer])) {
+    const holder = await hold(port);
+    if (holder === null) taken.push(port);
+    else await holder.release();
+  }
+  if (taken.length > 0) {
     throw new EvenkeelError('address_in_use', `port ${taken.join(', ')} is taken; choose others with --port`);
   }
-  return freePorts(count);
 }
 
 /** Held open together until all are chosen, so that no two are the same. */
@@ -44,12 +56,6 @@ async function freePorts(count: number): Promise<NodePorts[]> {
     client: ports[2 * i] ?? 0,
     peer: ports[2 * i + 1] ?? 0,
   }));
-}
-
-async function bind(port: number): Promise<number | null> {
-  const holder = await hold(port);
-  await holder?.release();
-  return holder?.port ?? null;
 }
 
 interface Holder {

@@ -1,8 +1,8 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ClusterFile, Levels, Plan } from '../../../placement/index.ts';
+import type { Levels, Plan } from '../../../placement/index.ts';
 import { AdminClient, AdminWatch } from '../../client/index.ts';
 import { EvenkeelError } from '../../errors.ts';
 import type { BrokerItem, MemberRow, MoveItem, PlacementStatus } from '../../wire/index.ts';
@@ -10,25 +10,23 @@ import type { CliEnvironment } from '../environment.ts';
 import { listShards } from '../shard.ts';
 import { importCluster, readClusterFile } from '../transfer.ts';
 import { Group } from './group.ts';
+import {
+  keepLayout,
+  keptLayout,
+  newLayout,
+  type DevBroker,
+  type Layout,
+  type LayoutOptions,
+} from './layout.ts';
 import { MoveCounter } from './moves.ts';
-import { choosePorts } from './ports.ts';
 import { Screen, type Frame } from './screen.ts';
 
-const DEFAULT_NODES = 3;
-const MAX_NODES = 7;
-const DEFAULT_BROKERS = 3;
-const MAX_BROKERS = 32;
-const DEFAULT_PORT = 7401;
 const FRAME_MS = 250;
 /** For one call; an election may pass meanwhile. */
 const CALL_TIMEOUT_MS = 15_000;
 
-export interface DevOptions {
-  readonly nodes?: number;
-  readonly brokers?: number;
-  readonly cluster?: string;
+export interface DevOptions extends LayoutOptions {
   readonly dataDir?: string;
-  readonly port?: number;
   readonly copyRate?: number;
   readonly untilLevel?: boolean;
 }
@@ -38,20 +36,18 @@ export async function runDev(
   environment: CliEnvironment,
   options: DevOptions & { readonly timeoutMs: number },
 ): Promise<number> {
-  const nodes = inRange('--nodes', options.nodes ?? DEFAULT_NODES, MAX_NODES);
-  const file = await readClusterFile(environment, options.cluster ?? lopsided());
-  const brokers = brokersOf(file, options);
-  const ports = await choosePorts(nodes, options.port, DEFAULT_PORT);
+  const kept = options.dataDir === undefined ? null : await keptLayout(options.dataDir, options);
+  const layout = kept ?? (await newLayout(environment, { cluster: lopsided(), ...options }));
   const dataDirectory = options.dataDir ?? (await mkdtemp(join(tmpdir(), 'evenkeel-dev-')));
-  await mkdir(dataDirectory, { recursive: true });
-  const group = new Group({ ports, dataDirectory, copyRate: options.copyRate });
+  await keepLayout(dataDirectory, layout);
+  const group = new Group({ ports: layout.ports, dataDirectory, copyRate: options.copyRate });
   const interrupted = new Promise<'interrupted'>((resolve) => {
     environment.onInterrupt(() => resolve('interrupted'));
   });
   let failed = true;
   try {
     const dev = new Dev(environment, group, options);
-    const code = await Promise.race([dev.run(file, brokers), interrupted.then(() => dev.interrupt())]);
+    const code = await Promise.race([dev.run(layout), interrupted.then(() => dev.interrupt())]);
     failed = false;
     return code;
   } finally {
@@ -65,34 +61,6 @@ export async function runDev(
 function lopsided(): string {
   const root = import.meta.filename.endsWith('.ts') ? '../../../' : '../../../../';
   return fileURLToPath(new URL(`${root}examples/lopsided.json`, import.meta.url));
-}
-
-type DevBroker = Pick<BrokerItem, 'id' | 'zone' | 'maxShards' | 'weight'>;
-
-/** The file's brokers, and more of them where more are asked for. */
-function brokersOf(file: ClusterFile, options: DevOptions): DevBroker[] {
-  const brokers: DevBroker[] = [...file.brokers];
-  const wanted = inRange(
-    '--brokers',
-    options.brokers ?? Math.max(brokers.length, DEFAULT_BROKERS),
-    MAX_BROKERS,
-  );
-  if (wanted < brokers.length) {
-    const message = `--brokers ${wanted}: the cluster file has ${brokers.length}; give another with --cluster`;
-    throw new EvenkeelError('invalid_argument', message);
-  }
-  for (let number = 1; brokers.length < wanted; number += 1) {
-    const id = `b${number}`;
-    if (brokers.every((broker) => broker.id !== id)) {
-      brokers.push({ id, zone: null, maxShards: null, weight: 1 });
-    }
-  }
-  return brokers;
-}
-
-function inRange(option: string, value: number, max: number): number {
-  if (value >= 1 && value <= max) return value;
-  throw new EvenkeelError('invalid_argument', `${option} ${value}: it must be 1 to ${max}`);
 }
 
 /** What the group is asked and shown, from its first node's start to the end. */
@@ -119,14 +87,14 @@ class Dev {
   }
 
   /** Resolves with the exit code, at level or at the time-out; never without `--until-level`. */
-  async run(file: ClusterFile, brokers: readonly DevBroker[]): Promise<number> {
+  async run(layout: Layout): Promise<number> {
     await this.#group.startNodes();
-    const used = await this.#begin(file);
-    await this.#group.startBrokers(brokers);
-    await this.#waitForBrokers(brokers);
+    const resume = await this.#begin(layout);
+    await this.#group.startBrokers(layout.brokers);
+    await this.#waitForBrokers(layout.brokers);
     const minimum = (await this.#client.read<Plan>('placement.plan')).minimumLeaderMoves;
     const counter = await this.#follow();
-    if (!used && !file.policy.paused) await this.#client.write('placement.resume');
+    if (resume) await this.#client.write('placement.resume');
     return this.#show(counter, minimum);
   }
 
@@ -136,15 +104,16 @@ class Dev {
     return this.#options.untilLevel === true ? 1 : 0;
   }
 
-  /** Imports the file, paused, so that nothing moves before the brokers are there. Answers whether there was a cluster already. */
-  async #begin(file: ClusterFile): Promise<boolean> {
+  /** Imports the cluster, paused, so that nothing moves before the brokers are there. Answers whether to end the pause. */
+  async #begin({ cluster }: Layout): Promise<boolean> {
     const { items } = await this.#client.read<{ items: unknown[] }>('resource.list');
     if (items.length > 0) {
       this.#environment.note('the data directory holds a cluster already: nothing is imported\n');
-      return true;
+      return false;
     }
+    const file = await readClusterFile(this.#environment, cluster);
     await importCluster(this.#client, { ...file, policy: { ...file.policy, paused: true } }, true);
-    return false;
+    return !file.policy.paused;
   }
 
   async #waitForBrokers(brokers: readonly DevBroker[]): Promise<void> {
