@@ -1,5 +1,8 @@
 import type { SimAction, SimPlan } from './plan.ts';
 
+/** A fault that lasts less is short enough. */
+const SHORTEST_MS = 50;
+
 /**
  * Makes a failing plan small: drops actions and operations, then shortens what is left, as long as it still
  * fails in the same way. Delta debugging (Zeller and Hildebrandt) by halves, quarters, … of each list.
@@ -54,9 +57,12 @@ async function shrinkTimes(
 ): Promise<void> {
   let actions = given;
   for (let at = 0; at < actions.length; at++) {
-    const action = actions[at] as SimAction;
-    if (!('forMs' in action) || action.forMs < 50) continue;
-    const shorter = actions.with(at, { ...action, forMs: Math.round(action.forMs / 2) });
-    if (await take(shorter)) actions = shorter;
+    for (;;) {
+      const action = actions[at] as SimAction;
+      if (!('forMs' in action) || action.forMs < SHORTEST_MS) break;
+      const shorter = actions.with(at, { ...action, forMs: Math.round(action.forMs / 2) });
+      if (!(await take(shorter))) break;
+      actions = shorter;
+    }
   }
 }

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import { RecordChecks } from '../../../src/sim/record-checks.ts';
+
+describe('RecordChecks', () => {
+  it('takes records in their places, and reads of them', () => {
+    const checks = new RecordChecks();
+    checks.acknowledged('s', 0, 'a', 'b1');
+    checks.acknowledged('s', 1, 'b', 'b1');
+    checks.read(
+      's',
+      {
+        records: [
+          { offset: 0, value: 'a' },
+          { offset: 1, value: 'b' },
+        ],
+        end: 2,
+      },
+      2,
+      'b2',
+    );
+    expect(checks.count).toBe(2);
+  });
+
+  it('two records at one offset, of one shard only', () => {
+    const checks = new RecordChecks();
+    checks.acknowledged('s', 0, 'a', 'b1');
+    checks.acknowledged('t', 0, 'b', 'b1');
+    expect(() => checks.acknowledged('s', 0, 'b', 'b2')).toThrow('s has b at 0 on b2, and had a');
+  });
+
+  it('a read that misses what was acknowledged before it, or shows another record', () => {
+    const checks = new RecordChecks();
+    checks.acknowledged('s', 0, 'a', 'b1');
+    const leastEnd = checks.acknowledgedEnd('s');
+    expect(() => checks.read('s', { records: [], end: 0 }, leastEnd, 'b2')).toThrow(
+      'up to 0, 1 was acknowledged',
+    );
+    const other = { records: [{ offset: 0, value: 'z' }], end: 1 };
+    expect(() => checks.read('s', other, leastEnd, 'b2')).toThrow('s has z at 0 on b2, and had a');
+  });
+
+  it('a record once read stays, acknowledged or not', () => {
+    const checks = new RecordChecks();
+    checks.read('s', { records: [{ offset: 0, value: 'a' }], end: 1 }, 0, 'b1');
+    expect(() => checks.acknowledged('s', 0, 'b', 'b2')).toThrow('had a');
+  });
+});
