@@ -7,9 +7,11 @@ import { zonesAfter } from './zones.ts';
 
 /**
  * Step 7: the next follower move that brings copies towards `t_b`, else the first link of a shortest chain, else
- * one that evens the totals and unlevels no resource; `null`: none is wanted, or the slots are in the way.
+ * one that evens the totals and unlevels no resource; `null`: none is wanted, or the slots are in the way. It waits
+ * while a leadership moves: those bring copies along and drop others, which would be moved twice or back.
  */
 export function levelStep(view: View, targets: CopyTargets, ok: SlotCheck): FollowerMove | null {
+  for (let s = 0; s < view.shardCount; s++) if (view.move(s)?.role === 'leader') return null;
   const uneven: Layout[] = [];
   for (let r = 0; r < view.resourceCount; r++) {
     if ((view.tally.shards[r] ?? 0) === 0) continue;

@@ -1,6 +1,6 @@
 import { NONE } from '../broker-table.ts';
 import type { View } from '../view.ts';
-import { compareAbove, compareTotals, replaced, zoneFault } from './measure.ts';
+import { compareAbove, compareTotals, replaced, squaredChange, zoneFault } from './measure.ts';
 import { capText, rejectedFor, type Rejected, type SlotCheck } from './step.ts';
 import type { CopyTargets } from './targets.ts';
 import { zonesAfter } from './zones.ts';
@@ -21,8 +21,8 @@ export interface NoDestination {
 
 interface Candidate {
   readonly broker: number;
-  /** Zone fault, zones lost, not in the lost copy's zone; smaller first. */
-  readonly key: readonly [number, number, number];
+  /** Zone fault, unevenness where level comes first, zones lost, not in the lost copy's zone; smaller first. */
+  readonly key: readonly [number, number, number, number];
 }
 
 /**
@@ -44,6 +44,8 @@ export function restoreDestination(
   const outsiders = [...brokers.liveList].filter((b) => !view.holds(shard, b) && !set.includes(b));
   const roomy = outsiders.filter((b) => view.room(b) > 0);
   if (roomy.length === 0) return nowhere(view, outsiders);
+  const { share, rule } = targets.of(r);
+  const levelFirst = leaving === NONE && rule.policy === 'broker';
   const ownZone = leaving !== NONE && brokers.serving[leaving] === 0 ? brokers.zone[leaving] : NONE;
   const candidates: Candidate[] = roomy
     .filter((b) => ok(leaving, b))
@@ -51,6 +53,7 @@ export function restoreDestination(
       const after = replaced(set, leaving, b);
       const key = [
         zoneFault(view, targets, r, after),
+        levelFirst ? squaredChange(view.tally.copiesOf(r, b), 1, share.floor(b), share.ceiling(b)) : 0,
         -zonesAfter(view, after),
         brokers.zone[b] === ownZone ? 0 : 1,
       ] as const;
@@ -61,6 +64,7 @@ export function restoreDestination(
     x.key[0] - y.key[0] ||
     x.key[1] - y.key[1] ||
     x.key[2] - y.key[2] ||
+    x.key[3] - y.key[3] ||
     compareAbove(view, targets, r, y.broker, x.broker) ||
     compareTotals(view, targets, y.broker, x.broker) ||
     ranking.compare(x.broker, y.broker);
@@ -85,10 +89,10 @@ function why(
   const { brokers } = view;
   const id = brokers.id(best.broker);
   const zone = brokers.zoneNames[brokers.zone[best.broker] ?? 0] ?? '';
-  const zones = -best.key[1];
-  if (best.key[2] === 0)
+  const zones = -best.key[2];
+  if (best.key[3] === 0)
     return { rule: 'own_zone', detail: `${id} is in zone ${zone}, as the lost copy was` };
-  if (all.some((other) => other.key[0] > best.key[0] || other.key[1] > best.key[1])) {
+  if (all.some((other) => other.key[0] > best.key[0] || other.key[2] > best.key[2])) {
     return { rule: 'widest_spread', detail: `with ${id} of zone ${zone} the copies span ${zones} zones` };
   }
   const held = view.tally.copiesOf(r, best.broker);
