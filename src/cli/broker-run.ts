@@ -3,7 +3,7 @@ import { Broker } from '../broker/index.ts';
 import { createLevelDisk } from '../disk-level.ts';
 import { createLogger, LOG_LEVELS, type LogLevel } from '../logger.ts';
 import { createSystemRandom } from '../random.ts';
-import { parseCount } from './arguments.ts';
+import { collectLabels, parseCount } from './arguments.ts';
 import type { CliEnvironment } from './environment.ts';
 import { CliExit } from './run.ts';
 import { endpointsOf, endpointsOption } from './session.ts';
@@ -19,6 +19,7 @@ interface RunOptions {
   readonly zone?: string;
   readonly maxShards?: number;
   readonly weight?: number;
+  readonly label?: Record<string, string>;
   readonly copyRate: number;
   readonly seedRecords: number;
   readonly logLevel: LogLevel;
@@ -37,6 +38,7 @@ export function addBrokerRun(noun: Command, environment: CliEnvironment): void {
     .option('--zone <zone>', 'its zone (one of its own)')
     .option('--max-shards <n>', 'most copies it may hold (no cap)', parseCount)
     .option('--weight <n>', 'its part of the load (1)', parseCount)
+    .option('--label <key=value>', 'a label; may be given again', collectLabels(false))
     .option('--copy-rate <n>', 'records a second to each copy being made', parseCount, DEFAULT_COPY_RATE)
     .option('--seed-records <n>', 'records put into a shard opened empty', parseCount, 0)
     .addOption(new Option('--log-level <level>', 'what is logged').choices(LOG_LEVELS).default('info'));
@@ -58,6 +60,7 @@ async function runBroker(environment: CliEnvironment, options: RunOptions): Prom
     ...(zone !== undefined && { zone }),
     ...(maxShards !== undefined && { maxShards }),
     ...(weight !== undefined && { weight }),
+    ...(options.label !== undefined && { labels: options.label }),
     copyRate,
     seedRecords,
     net: environment.net,

@@ -9,7 +9,7 @@ import {
   nameSchema,
   shardSchema,
 } from './rpc-schemas.ts';
-import { asAnswer, sortedAssignments } from './rpc-shard.ts';
+import { asAnswer, assignmentsInOrder } from './rpc-shard.ts';
 import { defineRead, defineWrite } from './rpc-types.ts';
 
 const moveItem = moveRowSchema.extend({ shard: shardSchema, generation: counterSchema });
@@ -22,13 +22,10 @@ const list = defineRead({
   answer: { items: z.array(moveItem) },
   http: { verb: 'GET', path: '/shard-moves' },
   handler({ plane: { state } }, { kind, resource }) {
-    const items = sortedAssignments(state).flatMap(({ shard, generation, move }) => {
-      const key = shard.slice(0, shard.lastIndexOf('/'));
-      const wanted =
-        (kind === undefined || key.startsWith(`${kind}:`)) &&
-        (resource === undefined || key.endsWith(`:${resource}`));
-      return move === null || !wanted ? [] : [{ shard, generation, ...move }];
-    });
+    const items: MoveItem[] = [];
+    for (const { shard, generation, move } of assignmentsInOrder(state, { kind, resource })) {
+      if (move !== null) items.push({ shard, generation, ...move });
+    }
     return { items };
   },
 });

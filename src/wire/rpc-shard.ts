@@ -1,5 +1,12 @@
 import { z } from 'zod';
-import { assignmentRow, compareShards, splitShard } from '../../placement/index.ts';
+import {
+  assignmentRow,
+  compareStrings,
+  shardKey,
+  splitShard,
+  type Assignment,
+  type ResourceKind,
+} from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { AssignmentRow, StateView } from '../state/index.ts';
 import {
@@ -24,9 +31,27 @@ const decision = z.object({
   revision: counterSchema,
 });
 
-/** Assignments in the order of resource and number. */
-export function sortedAssignments(state: StateView): AssignmentRow[] {
-  return [...state.assignments.values()].sort((a, b) => compareShards(a.shard, b.shard));
+interface Wanted {
+  readonly kind?: ResourceKind | undefined;
+  readonly resource?: string | undefined;
+  /** Begin after this shard. */
+  readonly after?: string | undefined;
+}
+
+/** Assignments by resource and number. Looks shards up instead of sorting them: a page costs its own rows. */
+export function* assignmentsInOrder(state: StateView, wanted: Wanted): Generator<AssignmentRow> {
+  const { kind, resource, after } = wanted;
+  const start = after === undefined ? null : splitShard(after);
+  for (const key of [...state.resources.keys()].sort(compareStrings)) {
+    const row = state.resources.get(key);
+    if (row === undefined || (start !== null && key < start.resource)) continue;
+    if ((kind !== undefined && row.kind !== kind) || (resource !== undefined && row.name !== resource))
+      continue;
+    for (let number = start?.resource === key ? start.number + 1 : 0; number < row.shards; number += 1) {
+      const assignment = state.assignments.get(shardKey(row, number));
+      if (assignment !== undefined) yield assignment;
+    }
+  }
 }
 
 const list = defineRead({
@@ -43,19 +68,14 @@ const list = defineRead({
   answer: { items: z.array(assignmentRowSchema), next: z.string().nullable() },
   http: { verb: 'GET', path: '/shard-assignments' },
   handler({ plane: { state } }, { kind, resource, leader, broker, limit, after }) {
-    const kept = sortedAssignments(state).filter((row) => {
-      const [itsKind, itsName] = splitShard(row.shard).resource.split(':');
-      return (
-        (kind === undefined || itsKind === kind) &&
-        (resource === undefined || itsName === resource) &&
-        (leader === undefined || row.leader === leader) &&
-        (broker === undefined || row.replicas.includes(broker)) &&
-        (after === undefined || compareShards(row.shard, after) > 0)
-      );
-    });
-    const page = kept.slice(0, limit);
-    const next = kept.length > limit ? (page.at(-1)?.shard ?? null) : null;
-    return { items: page.map(assignmentRow), next };
+    const items: Assignment[] = [];
+    for (const row of assignmentsInOrder(state, { kind, resource, after })) {
+      if (leader !== undefined && row.leader !== leader) continue;
+      if (broker !== undefined && !row.replicas.includes(broker)) continue;
+      if (items.length === limit) return { items, next: items.at(-1)?.shard ?? null };
+      items.push(assignmentRow(row));
+    }
+    return { items, next: null };
   },
 });
 

@@ -249,3 +249,36 @@ describe('names and limits', () => {
     expect(error?.code).toBe(-32001);
   });
 });
+
+describe('shard.list', () => {
+  it('pages in the order of resource and number, each shard once', async () => {
+    const paged = await AdminNode.start();
+    const numbers = Array.from({ length: 12 }, (_, i) => i);
+    const rows = {
+      brokers: [brokerRow('b1')],
+      resources: [
+        resource('s', { shards: 12 }),
+        resource('s', { kind: 'cache', shards: 2 }),
+        resource('s.a'),
+      ],
+      assignments: [
+        ...numbers.map((i) => assignmentRow(`stream:s/${i}`, ['b1'])),
+        ...[0, 1].map((i) => assignmentRow(`cache:s/${i}`, ['b1'])),
+        assignmentRow('stream:s.a/0', ['b1']),
+      ].reverse(),
+    };
+    for (const command of importOf(rows)) paged.plane.harness.ok(command);
+    const seen: string[] = [];
+    let after: unknown;
+    do {
+      const { result } = await paged.call('shard.list', { limit: 4, ...(after !== undefined && { after }) });
+      seen.push(...(result?.['items'] as { shard: string }[]).map(({ shard }) => shard));
+      after = result?.['next'] ?? undefined;
+    } while (after !== undefined);
+    const expected = ['cache:s/0', 'cache:s/1', ...numbers.map((i) => `stream:s/${i}`), 'stream:s.a/0'];
+    expect(seen).toEqual(expected);
+    const exact = await paged.call('shard.list', { limit: 15 });
+    expect(exact.result?.['next']).toBeNull();
+    await paged.stop();
+  });
+});
