@@ -7,28 +7,28 @@ export class Malformed extends Error {
 }
 
 /**
- * Checked reading of one decoded map. Every read takes its key off the list, and `end` refuses what is left,
- * so that a field this version does not know is never dropped silently.
+ * Checked reading of one decoded map. `end` refuses every key that was not read, so that a field this version
+ * does not know is never dropped silently.
  */
 export class Fields {
   readonly path: string;
-  readonly #values: ReadonlyMap<string, unknown>;
-  readonly #unread: Set<string>;
+  readonly #values: Readonly<Record<string, unknown>>;
+  readonly #read: string[] = [];
 
   constructor(value: unknown, path: string) {
     this.path = path;
     if (!isPlainMap(value)) throw new Malformed(path, 'must be a map');
-    this.#values = new Map(Object.entries(value));
-    this.#unread = new Set(this.#values.keys());
+    this.#values = value;
   }
 
   has(key: string): boolean {
-    return this.#values.has(key);
+    return Object.hasOwn(this.#values, key);
   }
 
   take(key: string): unknown {
-    if (!this.#unread.delete(key)) throw new Malformed(this.#at(key), 'is missing');
-    return this.#values.get(key);
+    if (!this.has(key)) throw new Malformed(this.#at(key), 'is missing');
+    this.#read.push(key);
+    return this.#values[key];
   }
 
   string(key: string): string {
@@ -54,7 +54,7 @@ export class Fields {
   }
 
   nullable<T>(key: string, read: (key: string) => T): T | null {
-    if (this.#values.get(key) !== null) return read(key);
+    if (this.#values[key] !== null) return read(key);
     this.take(key);
     return null;
   }
@@ -84,7 +84,10 @@ export class Fields {
 
   /** Refuses every key that was not read. */
   end(): void {
-    for (const key of this.#unread) throw new Malformed(this.#at(key), 'is not a known field');
+    const keys = Object.keys(this.#values);
+    if (keys.length === this.#read.length) return;
+    const unknown = keys.find((key) => !this.#read.includes(key));
+    if (unknown !== undefined) throw new Malformed(this.#at(unknown), 'is not a known field');
   }
 
   #at(key: string): string {
