@@ -54,8 +54,8 @@ function noRoom(pass: Pass, factor: number): string {
 
 /** Step 0, the new and the ephemeral: all leaders first, then the followers of the new. */
 export function placeAll(pass: Pass, fresh: readonly number[], ephemeral: readonly number[]): void {
-  const { view, book, targets, rendezvous } = pass;
-  const placer = new Placer(view, book, targets);
+  const { view, targets, rendezvous } = pass;
+  const placer = new Placer(view, targets);
   const placed: { s: number; why: Why }[] = [];
   for (const s of ephemeral) replaceEphemeral(pass, placer, s);
   for (const s of fresh) {

@@ -17,3 +17,5 @@ export {
   type Simulation,
 } from './simulate.ts';
 export { plan } from './plan.ts';
+export { explainShard, type Explanation } from './explain.ts';
+export { abandonRefusal, operator, operatorCancel, operatorMove, type OperatorAnswer } from './operator.ts';

@@ -1,7 +1,6 @@
-import { NONE } from './broker-table.ts';
+import { NO_CAP, NONE } from './broker-table.ts';
 import type { Ranking } from './hash.ts';
 import type { Why } from './plan-types.ts';
-import type { ShareBook } from './share-book.ts';
 import type { LeaderTargets } from './targets.ts';
 import type { View } from './view.ts';
 
@@ -11,10 +10,11 @@ export interface Seat {
   readonly why: Why;
 }
 
-/** Most brokers that a `Why` lists as rejected, and the tier at which each falls out. */
-const REJECTED_SHOWN = 3;
-
 type Tier = 'resource_floor' | 'resource_target' | 'resource_ceiling' | 'any_with_room';
+
+/** Most brokers that a `Why` lists as rejected, and most that are looked at for it. */
+const REJECTED_SHOWN = 3;
+const REJECTED_SEEN = 32;
 
 /**
  * The tiers by which a leaderless shard of one resource is placed: the highest-scoring broker under the resource's
@@ -23,142 +23,206 @@ type Tier = 'resource_floor' | 'resource_target' | 'resource_ceiling' | 'any_wit
  */
 export class Placer {
   readonly #view: View;
-  readonly #book: ShareBook;
   readonly #targets: LeaderTargets;
-  readonly #details = new Map<number, string>();
+  readonly #capped: boolean;
   readonly #rejections = new Map<number, Why['rejected'][number]>();
+  #resource: ResourceTiers | null = null;
 
-  constructor(view: View, book: ShareBook, targets: LeaderTargets) {
+  constructor(view: View, targets: LeaderTargets) {
     this.#view = view;
-    this.#book = book;
     this.#targets = targets;
+    this.#capped = view.brokers.liveList.some((b) => view.brokers.cap[b] !== NO_CAP);
   }
 
   /** `holders`: brokers that hold a copy already, which costs no room. `null`: no broker has room. */
   seat(r: number, ranking: Ranking, holders: readonly number[]): Seat | null {
-    return (
-      this.#byScore(r, ranking, holders, 'resource_floor', (b) => this.#targets.floor(r, b)) ??
-      this.#byScore(r, ranking, holders, 'resource_target', (b) => this.#targets.of(r, b)) ??
-      this.#byLoad(r, ranking, holders, 'resource_ceiling', this.#book.of(r).ceiling) ??
-      this.#byLoad(r, ranking, holders, 'any_with_room', null)
-    );
+    if (this.#resource?.r !== r) this.#resource = new ResourceTiers(this.#view, this.#targets, r);
+    const tiers = this.#resource;
+    const fits = this.#capped ? (b: number): boolean => this.#fits(b, holders) : null;
+    let tier: Tier = 'resource_floor';
+    let found = this.#byScore(tiers.floor, ranking, fits);
+    if (found === null) {
+      tier = 'resource_target';
+      found = this.#byScore(tiers.target, ranking, fits);
+    }
+    for (const last of ['resource_ceiling', 'any_with_room'] as const) {
+      if (found !== null) break;
+      tier = last;
+      found = this.#byLoad(r, ranking, fits, last);
+    }
+    if (found === null) return null;
+    const { best, next } = found;
+    return {
+      broker: best,
+      why: {
+        rule: tier,
+        detail: tiers.detail(best, tier),
+        rejected: this.#rejected(tiers, ranking, fits, best),
+        runnerUp: next === NONE ? null : this.#view.brokers.id(next),
+      },
+    };
   }
 
   #fits(b: number, holders: readonly number[]): boolean {
     return this.#view.room(b) > 0 || holders.includes(b);
   }
 
-  #byScore(
-    r: number,
-    ranking: Ranking,
-    holders: readonly number[],
-    tier: Tier,
-    limit: (b: number) => number,
-  ): Seat | null {
-    const { tally, brokers } = this.#view;
-    const share = this.#book.cluster().exact;
+  /** The two best of a tier that goes by score: under the cluster share first. */
+  #byScore(list: OpenList, ranking: Ranking, fits: Fits): Pair | null {
+    const { leaders } = this.#view.tally;
+    const share = this.#targets.cluster.exact;
     let best = NONE;
+    let bestHigh = -1;
     let next = NONE;
-    let bestUnder = false;
-    for (const b of brokers.liveList) {
-      if (tally.leadersOf(r, b) >= limit(b) || !this.#fits(b, holders)) continue;
-      const under = (tally.leaders[b] ?? 0) < (share[b] ?? 0);
-      if (best === NONE || (under !== bestUnder ? under : ranking.compare(b, best) < 0)) {
+    let nextHigh = -1;
+    for (let i = 0; i < list.count; i++) {
+      const b = list.at(i);
+      if (list.isFull(b)) {
+        list.close(i--);
+        continue;
+      }
+      if (fits !== null && !fits(b)) continue;
+      // Under the share outranks every score: the high lane is below 2^32.
+      const high = ranking.high(b) + ((leaders[b] ?? 0) < (share[b] ?? 0) ? 2 ** 32 : 0);
+      if (high > bestHigh || (high === bestHigh && ranking.compare(b, best) < 0)) {
         next = best;
+        nextHigh = bestHigh;
         best = b;
-        bestUnder = under;
-      } else if (next === NONE) next = b;
+        bestHigh = high;
+      } else if (high > nextHigh || (high === nextHigh && ranking.compare(b, next) < 0)) {
+        next = b;
+        nextHigh = high;
+      }
     }
-    if (best === NONE) return null;
-    return { broker: best, why: this.#why(r, ranking, holders, tier, best, next) };
+    return best === NONE ? null : { best, next };
   }
 
-  #byLoad(
-    r: number,
-    ranking: Ranking,
-    holders: readonly number[],
-    tier: Tier,
-    limit: Int32Array | null,
-  ): Seat | null {
+  /** The two that lead the fewest by weight, of those under the ceiling or of all. */
+  #byLoad(r: number, ranking: Ranking, fits: Fits, tier: Tier): Pair | null {
     const { tally, brokers } = this.#view;
-    let best = NONE;
-    let next = NONE;
-    for (const b of brokers.liveList) {
-      if (limit !== null && tally.leadersOf(r, b) >= (limit[b] ?? 0)) continue;
-      if (!this.#fits(b, holders)) continue;
-      // Leaders by weight, without a division: a/v < c/w is a·w < c·v.
-      const order =
-        best === NONE
-          ? -1
-          : (tally.leaders[b] ?? 0) * (brokers.weight[best] ?? 1) -
-              (tally.leaders[best] ?? 0) * (brokers.weight[b] ?? 1) || ranking.compare(b, best);
-      if (order < 0) {
-        next = best;
-        best = b;
-      } else if (next === NONE) next = b;
+    const open = [...brokers.liveList].filter((b) => {
+      if (fits !== null && !fits(b)) return false;
+      return tier === 'any_with_room' || tally.leadersOf(r, b) < this.#targets.ceiling(r, b);
+    });
+    // Leaders by weight, without a division: a/v < c/w is a·w < c·v.
+    const load = (a: number, b: number): number => (tally.leaders[a] ?? 0) * (brokers.weight[b] ?? 1);
+    open.sort((a, b) => load(a, b) - load(b, a) || ranking.compare(a, b));
+    return open[0] === undefined ? null : { best: open[0], next: open[1] ?? NONE };
+  }
+
+  /** Some brokers that score higher and were passed over, with what stood against each. */
+  #rejected(tiers: ResourceTiers, ranking: Ranking, fits: Fits, chosen: number): Why['rejected'] {
+    const rejected: Why['rejected'][number][] = [];
+    const score = ranking.high(chosen);
+    const { closed } = tiers.target;
+    const seen = Math.min(closed.length, REJECTED_SEEN);
+    for (let i = 0; i < seen && rejected.length < REJECTED_SHOWN; i++) {
+      const b = closed[i] ?? NONE;
+      if (ranking.high(b) > score) rejected.push(this.#rejection(b, 'at_target'));
     }
-    if (best === NONE) return null;
-    return { broker: best, why: this.#why(r, ranking, holders, tier, best, next) };
+    if (fits === null) return rejected;
+    for (const b of this.#view.brokers.liveList) {
+      if (rejected.length >= REJECTED_SHOWN) break;
+      if (!fits(b) && ranking.high(b) > score) rejected.push(this.#rejection(b, 'at_max_shards'));
+    }
+    return rejected;
   }
 
-  #why(
-    r: number,
-    ranking: Ranking,
-    holders: readonly number[],
-    tier: Tier,
-    b: number,
-    runnerUp: number,
-  ): Why {
-    return {
-      rule: tier,
-      detail: this.#detail(r, b, tier),
-      rejected: this.#rejected(r, ranking, holders, b),
-      runnerUp: runnerUp === NONE ? null : this.#view.brokers.id(runnerUp),
-    };
+  #rejection(b: number, by: 'at_target' | 'at_max_shards'): Why['rejected'][number] {
+    const key = 2 * b + (by === 'at_target' ? 0 : 1);
+    let row = this.#rejections.get(key);
+    if (row === undefined) this.#rejections.set(key, (row = { broker: this.#view.brokers.id(b), by }));
+    return row;
+  }
+}
+
+type Fits = ((b: number) => boolean) | null;
+
+interface Pair {
+  readonly best: number;
+  readonly next: number;
+}
+
+/** Brokers of one resource that are under a limit; those found full leave, for leaders are only added here. */
+class OpenList {
+  readonly #brokers: Int32Array;
+  readonly #limit: Int32Array;
+  readonly #led: Int32Array;
+  readonly closed: number[] = [];
+  count: number;
+
+  constructor(live: Int32Array, limit: Int32Array, led: Int32Array) {
+    this.#brokers = live.slice();
+    this.#limit = limit;
+    this.#led = led;
+    this.count = live.length;
   }
 
-  /** One text a resource, broker and tier, however many shards land there. */
-  #detail(r: number, b: number, tier: Tier): string {
-    const { brokers, resourceKeys } = this.#view;
-    const key = (r * brokers.count + b) * 4 + TIERS.indexOf(tier);
+  at(i: number): number {
+    return this.#brokers[i] ?? NONE;
+  }
+
+  isFull(b: number): boolean {
+    return (this.#led[b] ?? 0) >= (this.#limit[b] ?? 0);
+  }
+
+  close(i: number): void {
+    const b = this.at(i);
+    this.closed.push(b);
+    this.#brokers[i] = this.#brokers[--this.count] ?? NONE;
+  }
+}
+
+/** The first two tiers of one resource, while its shards are walked. */
+class ResourceTiers {
+  readonly r: number;
+  readonly floor: OpenList;
+  readonly target: OpenList;
+  readonly #view: View;
+  readonly #targets: LeaderTargets;
+  readonly #details = new Map<number, string>();
+
+  constructor(view: View, targets: LeaderTargets, r: number) {
+    this.r = r;
+    this.#view = view;
+    this.#targets = targets;
+    const { count, liveList } = view.brokers;
+    const led = view.tally.leadersRow(r);
+    const each = (of: (b: number) => number): Int32Array =>
+      Int32Array.from({ length: count }, (_, b) => of(b));
+    this.floor = new OpenList(
+      liveList,
+      each((b) => targets.floor(r, b)),
+      led,
+    );
+    this.target = new OpenList(
+      liveList,
+      each((b) => targets.of(r, b)),
+      led,
+    );
+  }
+
+  /** One text a broker and tier, however many shards land there. */
+  detail(b: number, tier: Tier): string {
+    const key = b * 4 + TIERS.indexOf(tier);
     let text = this.#details.get(key);
     if (text === undefined) {
-      const numbers = `floor ${this.#targets.floor(r, b)}, target ${this.#targets.of(r, b)}`;
-      text = `${brokers.id(b)} is ${TIER_TEXT[tier]} of ${resourceKeys[r]} (${numbers})`;
+      const id = this.#view.brokers.id(b);
+      const name = this.#view.resourceKeys[this.r] ?? '';
+      const numbers = `floor ${this.#targets.floor(this.r, b)}, target ${this.#targets.of(this.r, b)}`;
+      text = `${TIER_TEXT[tier](id, name)} (${numbers} of ${this.#view.resourceRow(this.r).shards})`;
       this.#details.set(key, text);
     }
     return text;
   }
-
-  /** The first brokers by index that score higher and were passed over, with what stood against each. */
-  #rejected(r: number, ranking: Ranking, holders: readonly number[], chosen: number): Why['rejected'] {
-    const rejected: Why['rejected'][number][] = [];
-    const score = ranking.high(chosen);
-    for (const b of this.#view.brokers.liveList) {
-      if (rejected.length === REJECTED_SHOWN) break;
-      if (b === chosen || ranking.high(b) <= score) continue;
-      const by = !this.#fits(b, holders)
-        ? 0
-        : this.#view.tally.leadersOf(r, b) >= this.#targets.of(r, b)
-          ? 1
-          : 2;
-      const key = b * 3 + by;
-      let row = this.#rejections.get(key);
-      if (row === undefined) {
-        row = { broker: this.#view.brokers.id(b), by: REJECTIONS[by] ?? '' };
-        this.#rejections.set(key, row);
-      }
-      rejected.push(row);
-    }
-    return rejected;
-  }
 }
 
 const TIERS: readonly Tier[] = ['resource_floor', 'resource_target', 'resource_ceiling', 'any_with_room'];
-const TIER_TEXT: Readonly<Record<Tier, string>> = {
-  resource_floor: 'under its floor',
-  resource_target: 'under its target',
-  resource_ceiling: 'under the ceiling and leads the fewest by weight; caps put targets out of reach; it is',
-  any_with_room: 'the least loaded with room; caps put targets out of reach; it',
+const TIER_TEXT: Readonly<Record<Tier, (id: string, name: string) => string>> = {
+  resource_floor: (id, name) => `${id} leads less than its floor of ${name}`,
+  resource_target: (id, name) => `${id} leads less than its target of ${name}`,
+  resource_ceiling: (id, name) =>
+    `caps put targets out of reach; ${id} leads the fewest by weight of those under their ceiling of ${name}`,
+  any_with_room: (id, name) =>
+    `caps put the ceilings of ${name} out of reach; ${id} leads the fewest by weight with room`,
 };
-const REJECTIONS = ['at_max_shards', 'at_target', 'later_tier'];

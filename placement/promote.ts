@@ -2,6 +2,7 @@ import { NONE } from './broker-table.ts';
 import type { Why } from './plan-types.ts';
 import type { Pass } from './pass.ts';
 import { choosePromotions, type Candidate } from './promotion-matching.ts';
+import type { Shares } from './share.ts';
 import type { ShardMove, View } from './view.ts';
 
 /** Shards whose leader does not serve, as a pass finds them. */
@@ -80,16 +81,15 @@ export function promoteLost(pass: Pass, lost: Lost, extra: Int32Array): void {
   const gained = extra.slice();
   for (const { group } of [...lost.promotable, ...lost.lastChoice]) gained[group] = (gained[group] ?? 0) + 1;
   const all = gained.reduce((sum, n) => sum + n, 0);
-  const of = (r: number): ReturnType<typeof book.of> => book.ofWith(r, 0);
-  const shares = Array.from(gained, (n, r) => (n > 0 ? book.ofWith(r, n) : null));
+  const shares = (r: number): Shares => book.ofTotal((tally.shards[r] ?? 0) + (gained[r] ?? 0));
   const chosen = choosePromotions({
     candidates: lost.promotable,
     led: (r, b) => tally.leadersOf(r, b),
-    floor: (r, b) => (shares[r] ?? of(r)).floor[b] ?? 0,
-    ceiling: (r, b) => (shares[r] ?? of(r)).ceiling[b] ?? 0,
-    share: (r, b) => (shares[r] ?? of(r)).exact[b] ?? 0,
+    floor: (r, b) => shares(r).floor[b] ?? 0,
+    ceiling: (r, b) => shares(r).ceiling[b] ?? 0,
+    share: (r, b) => shares(r).exact[b] ?? 0,
     total: tally.leaders,
-    totalShare: book.clusterWith(all).exact,
+    totalShare: book.ofTotal(tally.shardsTotal + all).exact,
   });
   lost.promotable.forEach((candidate, i) => promote(pass, candidate, chosen[i] ?? NONE, 'in_sync_copy'));
   for (const candidate of lost.lastChoice) {

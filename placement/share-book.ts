@@ -12,24 +12,16 @@ export class ShareBook {
 
   /** Of one resource's shards that count now. */
   of(resource: number): Shares {
-    return this.#of(this.#view.tally.shards[resource] ?? 0);
+    return this.ofTotal(this.#view.tally.shards[resource] ?? 0);
   }
 
   /** Of all shards that count now: the cluster share. */
   cluster(): Shares {
-    return this.#of(this.#view.tally.shardsTotal);
+    return this.ofTotal(this.#view.tally.shardsTotal);
   }
 
-  /** With `extra` more shards than count now: those that this pass is about to place or promote. */
-  ofWith(resource: number, extra: number): Shares {
-    return this.#of((this.#view.tally.shards[resource] ?? 0) + extra);
-  }
-
-  clusterWith(extra: number): Shares {
-    return this.#of(this.#view.tally.shardsTotal + extra);
-  }
-
-  #of(total: number): Shares {
+  /** Of so many shards. */
+  ofTotal(total: number): Shares {
     let found = this.#byTotal.get(total);
     if (found === undefined) {
       found = shares(total, this.#view.brokers);

@@ -11,6 +11,10 @@ export interface LeaderTargets {
   of(resource: number, broker: number): number;
   /** What `broker` is to lead of `resource` at least, whoever takes the remainder. */
   floor(resource: number, broker: number): number;
+  /** The most that floor and ceiling let `broker` lead of `resource`. */
+  ceiling(resource: number, broker: number): number;
+  /** What brokers are to lead in all. */
+  readonly cluster: Shares;
   /** A cap keeps some broker below its share: the targets may be out of reach. */
   readonly capped: boolean;
   /** Everything is at its target: today's leaders are the targets. */
@@ -23,19 +27,28 @@ export interface LeaderTargets {
  * leaders stay as possible. `unled` says, by resource, how many shards without a leader are about to get one.
  */
 export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): LeaderTargets {
+  // The tallies grow as the pass places: what the targets were made for does not.
+  const totals = Int32Array.from(unled, (n, r) => n + (view.tally.shards[r] ?? 0));
   if (isSettled(view, book, unled)) {
     const of = (r: number, b: number): number => view.tally.leadersOf(r, b);
-    return { of, floor: of, capped: anyCapped(view, book, unled), settled: true };
+    return {
+      of,
+      floor: of,
+      ceiling: of,
+      cluster: book.cluster(),
+      capped: anyCapped(view, book, totals),
+      settled: true,
+    };
   }
   const { count, live } = view.brokers;
-  const rows = boundedShares(view, book, unled);
+  const rows = boundedShares(view, book, totals);
   const target = new Int32Array(view.resourceCount * count);
   const open: number[] = [];
   const take: number[] = [];
   const fixed = new Int32Array(count);
   for (let r = 0; r < view.resourceCount; r++) {
     const row = rows.of(r);
-    let left = (view.tally.shards[r] ?? 0) + (unled[r] ?? 0);
+    let left = totals[r] ?? 0;
     let eligible = 0;
     for (let b = 0; b < count; b++) {
       const floor = row.floor[b] ?? 0;
@@ -71,6 +84,8 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
   return {
     of: (r, b) => target[r * count + b] ?? 0,
     floor: (r, b) => rows.of(r).floor[b] ?? 0,
+    ceiling: (r, b) => rows.of(r).ceiling[b] ?? 0,
+    cluster: book.ofTotal(sumOf(totals)),
     capped: rows.capped,
     settled: false,
   };
@@ -93,10 +108,13 @@ function isSettled(view: View, book: ShareBook, unled: Int32Array): boolean {
   return true;
 }
 
-function anyCapped(view: View, book: ShareBook, unled: Int32Array): boolean {
+function anyCapped(view: View, book: ShareBook, totals: Int32Array): boolean {
   if (!hasCaps(view)) return false;
-  if (book.clusterWith(unled.reduce((sum, n) => sum + n, 0)).capped) return true;
-  return unled.some((extra, r) => book.ofWith(r, extra).capped);
+  return book.ofTotal(sumOf(totals)).capped || totals.some((total) => book.ofTotal(total).capped);
+}
+
+function sumOf(totals: Int32Array): number {
+  return totals.reduce((sum, n) => sum + n, 0);
 }
 
 function hasCaps(view: View): boolean {
@@ -114,14 +132,14 @@ interface BoundedShares {
  * each with its floor on a small broker), the resources it leads the most of give way first, evenly, and their other
  * brokers share what is cut off.
  */
-function boundedShares(view: View, book: ShareBook, unled: Int32Array): BoundedShares {
-  const plain = (r: number): Shares => book.ofWith(r, unled[r] ?? 0);
-  const cluster = book.clusterWith(unled.reduce((sum, n) => sum + n, 0));
+function boundedShares(view: View, book: ShareBook, totals: Int32Array): BoundedShares {
+  const plain = (r: number): Shares => book.ofTotal(totals[r] ?? 0);
+  const cluster = book.ofTotal(sumOf(totals));
   if (!hasCaps(view)) return { of: plain, cluster, capped: false };
   const own = new Map<number, Shares>();
   const caps = new Map<number, Int32Array>();
   const of = (r: number): Shares => own.get(r) ?? plain(r);
-  let capped = anyCapped(view, book, unled);
+  let capped = anyCapped(view, book, totals);
   for (let round = 0; round < view.brokers.count; round++) {
     const over = view.brokers.liveList.find((b) => floors(view, of, b) > (cluster.ceiling[b] ?? 0));
     if (over === undefined) break;
@@ -132,8 +150,7 @@ function boundedShares(view: View, book: ShareBook, unled: Int32Array): BoundedS
       const cap = caps.get(r) ?? view.brokers.cap.slice();
       cap[over] = level;
       caps.set(r, cap);
-      const total = (view.tally.shards[r] ?? 0) + (unled[r] ?? 0);
-      own.set(r, shares(total, { live: view.brokers.live, weight: view.brokers.weight, cap }));
+      own.set(r, shares(totals[r] ?? 0, { live: view.brokers.live, weight: view.brokers.weight, cap }));
     }
   }
   return { of, cluster, capped };
