@@ -26,9 +26,9 @@ const identityFileSchema = z.strictObject({
   crc32: z.number(),
 });
 
-export type Identity = Readonly<z.infer<typeof identitySchema>>;
+type Identity = Readonly<z.infer<typeof identitySchema>>;
 
-export interface DataDirectoryOptions {
+interface DataDirectoryOptions {
   readonly disk: Disk;
   readonly random: Random;
   readonly directory: string;

@@ -1,7 +1,1 @@
-export {
-  openDataDirectory,
-  type DataDirectory,
-  type DataDirectoryOptions,
-  type Identity,
-} from './data-directory.ts';
-export { LogStorage } from './log-storage.ts';
+export { openDataDirectory, type DataDirectory } from './data-directory.ts';

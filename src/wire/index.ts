@@ -3,12 +3,7 @@ export { createAdminSurface, type AdminSurface, type AdminSurfaceOptions } from 
 export type { NodeHealth } from './http-health.ts';
 export { countLevels } from './rpc-levels.ts';
 export { countReplication, sumReplication } from './rpc-replication.ts';
-export {
-  PeerTransport,
-  type PeerCallContext,
-  type PeerService,
-  type PeerTransportOptions,
-} from './peer-transport.ts';
+export { PeerTransport, type PeerService, type PeerTransportOptions } from './peer-transport.ts';
 export type { PeerIdentity } from './peer-codec.ts';
 export { RPC_METHODS, findMethod } from './rpc-registry.ts';
 export { MAX_IMPORT_PART_BYTES } from './rpc-import.ts';

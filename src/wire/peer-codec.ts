@@ -42,13 +42,13 @@ export interface HelloFrame extends PeerIdentity {
 }
 
 /** Its answer. */
-export interface WelcomeFrame extends PeerIdentity {
+interface WelcomeFrame extends PeerIdentity {
   readonly kind: 'welcome';
   readonly protocol: number;
 }
 
 /** Its answer when the sender is not let in; the connection ends. */
-export interface RefusedFrame {
+interface RefusedFrame {
   readonly kind: 'refused';
   readonly code: string;
   readonly message: string;

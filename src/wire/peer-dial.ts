@@ -12,7 +12,7 @@ import {
 import { LANE_RULES, PEER_SUBPROTOCOL } from './peer-lanes.ts';
 
 /** Connecting is to be done within this, and so is the hello after it. */
-export const CONNECT_TIMEOUT_MS = 1_000;
+const CONNECT_TIMEOUT_MS = 1_000;
 
 export interface DialOptions {
   readonly net: Net;

@@ -14,8 +14,8 @@ import { dialPeer } from './peer-dial.ts';
 import { LANE_RULES, laneOf } from './peer-lanes.ts';
 import { MAX_SNAPSHOT_BYTES } from './peer-messages.ts';
 
-export const BACKOFF_MIN_MS = 20;
-export const BACKOFF_MAX_MS = 1_000;
+const BACKOFF_MIN_MS = 20;
+const BACKOFF_MAX_MS = 1_000;
 
 /**
  * closed: not started, or stopped. connecting: the first attempt, or one after a wait. open: all lanes

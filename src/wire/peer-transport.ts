@@ -21,7 +21,7 @@ export interface PeerTransportOptions {
 /** Runs one method for a peer. What it rejects with crosses the wire as code, message and data. */
 export type PeerService = (params: Uint8Array, context: PeerCallContext) => Promise<Uint8Array>;
 
-export interface PeerCallContext {
+interface PeerCallContext {
   readonly from: MemberId;
   /** How much longer the caller waits. */
   readonly deadlineMs: number;

@@ -6,8 +6,8 @@ import type { Disk } from '../../src/disk.ts';
 import { createLevelDisk } from '../../src/disk-level.ts';
 import { createSystemRandom } from '../../src/random.ts';
 
-export const TEST_CLUSTER = 'test';
-export const TEST_MEMBER = 'n1';
+const TEST_CLUSTER = 'test';
+const TEST_MEMBER = 'n1';
 
 /** A new empty directory of the system's temporary folder, and its removal. */
 export async function temporaryDirectory(): Promise<{ path: string; remove: () => Promise<void> }> {

@@ -5,6 +5,7 @@ import { EvenkeelError } from '../../../src/errors.ts';
 import { SILENT_LOGGER, type Logger } from '../../../src/logger.ts';
 import { createWebSocketNet } from '../../../src/net-ws.ts';
 import { createSystemRandom } from '../../../src/random.ts';
+import { MAX_PENDING_CALLS } from '../../../src/wire/peer-calls.ts';
 import { PeerTransport } from '../../../src/wire/peer-transport.ts';
 import { Bell } from '../../support/bell.ts';
 
@@ -204,7 +205,9 @@ test('calls above the limit are refused as overloaded', async () => {
   const [a, b] = await pair();
   const release: (() => void)[] = [];
   b.transport.serve('hold', () => new Promise((resolve) => release.push(() => resolve(new Uint8Array()))));
-  const calls = Array.from({ length: 4_096 }, () => a.transport.call('b', 'hold', new Uint8Array(), 30_000));
+  const calls = Array.from({ length: MAX_PENDING_CALLS }, () =>
+    a.transport.call('b', 'hold', new Uint8Array(), 30_000),
+  );
   await expect(a.transport.call('b', 'hold', new Uint8Array(), 30_000)).rejects.toMatchObject({
     code: 'overloaded',
   });
