@@ -94,12 +94,18 @@ describe('hazards of the node loop', () => {
     const { leader, others } = await three();
     const [stalled] = others as [string];
     const term = cluster.node(leader).status().term;
+    let preVotes = 0;
+    cluster.filter = (message) => {
+      if (message.type === 'preVote') preVotes += 1;
+      return true;
+    };
     for (let time = 0; time < 5; time++) {
       cluster.freeze(stalled);
       await cluster.clock.advance(5_000);
       cluster.thaw(stalled);
       await cluster.clock.advance(150);
     }
+    expect(preVotes).toBe(0);
     expect(cluster.node(stalled).status()).toMatchObject({ role: 'follower', term, leaderId: leader });
   });
 

@@ -227,6 +227,21 @@ describe('hazards of replication', () => {
     expect(cluster.of('b').items).toEqual(cluster.of('a').items);
   });
 
+  test('hazard 18: part of what it lost is not enough: no acknowledgement before it holds all of it', () => {
+    const cluster = behind({ limits: { maxAppendEntries: 1 } });
+    const last = cluster.propose('a', 'x', 'y', 'z') + 2;
+    cluster.run(200);
+    const { disk } = cluster.of('b');
+    const entriesLeft = disk.entries.slice(0, last - 3);
+    cluster.restart('b', { ...disk, hardState: { ...disk.hardState, commit: 0 }, entries: entriesLeft });
+    cluster.sent = [];
+    cluster.run(500, (each) => each.type === 'append' && each.to === 'b' && each.entries[0]?.index === last);
+    expect(cluster.of('b').disk.entries).toHaveLength(last - 1);
+    expect(acks(cluster, 'b', 'a')).toEqual([]);
+    cluster.run(300);
+    expect(acks(cluster, 'b', 'a').at(-1)).toBe(last);
+  });
+
   test('hazard 18: it gives no vote and no pre-vote until it holds the entries again', () => {
     const cluster = new CoreCluster(THREE, { disks: { b: diskOf([1, 1], 1) } });
     cluster.deliver({ type: 'heartbeat', from: 'a', to: 'b', term: 1, commit: 5, round: 1 });
@@ -368,12 +383,16 @@ describe('hazards of replication', () => {
     ]);
   });
 
-  test('hazard 26: no compaction past what is applied', () => {
+  test('hazard 26: no compaction past what is committed, nor twice at one place', () => {
     const cluster = behind();
     cluster.propose('a', 'x', 'y');
     cluster.settle();
+    cluster.isolate('a');
+    cluster.propose('a', 'not committed');
     const { core } = cluster.of('a');
-    expect(() => core.compact(core.log.commitIndex + 1, new Uint8Array(0))).toThrow(
+    expect(core.log.lastIndex).toBe(core.log.commitIndex + 1);
+    expect(() => core.compact(core.log.commitIndex + 1, new Uint8Array(0))).toThrow(/not of this log/);
+    expect(() => core.compact(core.log.commitIndex + 2, new Uint8Array(0))).toThrow(
       /no snapshot can be taken/,
     );
     core.compact(core.log.commitIndex, new Uint8Array(0));
