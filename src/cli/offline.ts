@@ -2,6 +2,8 @@ import { Option, type Command } from 'commander';
 import {
   DEFAULT_MAX_PASSES,
   EventRefused,
+  operator,
+  plan,
   planFile,
   simulate,
   type ClusterFile,
@@ -22,6 +24,8 @@ import { CliExit } from './run.ts';
 import { endpointsOf, endpointsOption } from './session.ts';
 import { exportCluster } from './transfer.ts';
 
+const PLANNER: Planner = { plan, ...operator };
+
 /** The exit code of a simulation that did not settle within its passes. */
 const NOT_SETTLED = 1;
 
@@ -35,15 +39,15 @@ interface SimulateOptions {
 }
 
 /** `plan` and `simulate`: the planner without a cluster (contract, section 3). */
-export function addOffline(program: Command, environment: CliEnvironment, planner: Planner): void {
+export function addOffline(program: Command, environment: CliEnvironment): void {
   program
     .command('plan')
     .description('what the next pass over a cluster file would write, and why')
     .requiredOption('-f, --file <path>', 'the cluster file; - is standard input')
     .addOption(outputOption())
     .action(async ({ file, output }: { file: string; output: 'table' | 'json' }) => {
-      const plan = planFile(await readFile(environment, file), planner);
-      environment.out(render({ data: plan, text: () => planText(plan, true) }, output));
+      const found = planFile(await readFile(environment, file), PLANNER);
+      environment.out(render({ data: found, text: () => planText(found, true) }, output));
     });
   const command = program
     .command('simulate')
@@ -58,19 +62,15 @@ export function addOffline(program: Command, environment: CliEnvironment, planne
       if (options.file === undefined && options.live !== true) {
         command.error('error: name a cluster file with -f, or start from a running cluster with --live');
       }
-      await runSimulate(environment, options, planner);
+      await runSimulate(environment, options);
     });
 }
 
-async function runSimulate(
-  environment: CliEnvironment,
-  options: SimulateOptions,
-  planner: Planner,
-): Promise<void> {
+async function runSimulate(environment: CliEnvironment, options: SimulateOptions): Promise<void> {
   const { events: path, maxPasses = DEFAULT_MAX_PASSES, output } = options;
   const file = await startOf(environment, options);
   const events = path === undefined ? [] : parseEvents(await environment.readText(path), path);
-  const simulation = tellRefusal(() => simulate(file, { events, maxPasses }, planner));
+  const simulation = tellRefusal(() => simulate(file, { events, maxPasses }, PLANNER));
   environment.out(render({ data: simulation, text: () => simulationText(simulation, events) }, output));
   if (simulation.settled) return;
   environment.note(`not settled within ${maxPasses} passes\n`);

@@ -6,6 +6,7 @@ import { addCluster } from './cluster.ts';
 import { addCompletion } from './completion.ts';
 import { addDev } from './dev/command.ts';
 import { addMove } from './move.ts';
+import { addOffline } from './offline.ts';
 import { addPlacement } from './placement.ts';
 import { addMember, addRaft } from './raft.ts';
 import { addResource } from './resource.ts';
@@ -36,6 +37,7 @@ export function buildProgram(environment: CliEnvironment = processEnvironment())
   addPlacement(program, environment);
   addWatch(program, environment);
   addTransfer(program, environment);
+  addOffline(program, environment);
   addDev(program, environment);
   addCompletion(program, environment);
   return program;

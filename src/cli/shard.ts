@@ -1,5 +1,5 @@
 import { Option, type Command } from 'commander';
-import type { Assignment, ResourceKind } from '../../placement/index.ts';
+import type { Assignment, ResourceKind, Step, WaitingRow } from '../../placement/index.ts';
 import type { AdminClient } from '../client/index.ts';
 import type { AssignmentRow } from '../state/index.ts';
 import { parseCount, resourceArgument } from './arguments.ts';
@@ -109,30 +109,18 @@ function shownText({ assignment, decision }: Shown): string {
   return `${table(COLUMNS, [assignment], true)}\n\n${why}`;
 }
 
-interface Explained extends Partial<Shown> {
+interface Explained {
   readonly shard: string;
-  readonly next?: readonly NextStep[];
-  readonly waiting?: readonly { readonly reason: string; readonly detail: string }[];
+  readonly assignment: Assignment | null;
+  readonly decision: AssignmentRow['decision'];
+  /** The numbers behind the current place, for people. */
+  readonly place: readonly string[];
+  readonly next: readonly Step[];
+  readonly waiting: readonly WaitingRow[];
 }
 
-interface NextStep {
-  readonly step: string;
-  readonly from: string | null;
-  readonly to: string | null;
-  readonly reason: string;
-  readonly why: {
-    readonly rule: string;
-    readonly detail: string;
-    readonly rejected: readonly { readonly broker: string; readonly by: string }[];
-    readonly runnerUp: string | null;
-  };
-}
-
-function explainedText({ shard, assignment, decision, next = [], waiting = [] }: Explained): string {
-  const now =
-    assignment === undefined
-      ? [`${shard} is not placed`]
-      : [shownText({ assignment, decision: decision ?? null })];
+function explainedText({ shard, assignment, decision, place, next, waiting }: Explained): string {
+  const now = assignment === null ? `${shard} is not placed` : shownText({ assignment, decision });
   const steps = next.flatMap(({ step, from, to, reason, why }) => [
     `next pass: ${step} ${from ?? '-'} -> ${to ?? '-'} (${reason}, ${why.rule}): ${why.detail}`,
     ...why.rejected.map(({ broker, by }) => `  not ${broker}: ${by}`),
@@ -140,5 +128,5 @@ function explainedText({ shard, assignment, decision, next = [], waiting = [] }:
   ]);
   const waits = waiting.map(({ reason, detail }) => `waiting: ${reason}: ${detail}`);
   const rest = [...steps, ...waits];
-  return [...now, ...(rest.length === 0 ? ['next pass: nothing'] : rest)].join('\n');
+  return [now, ...place, ...(rest.length === 0 ? ['next pass: nothing'] : rest)].join('\n');
 }

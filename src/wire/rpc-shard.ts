@@ -96,9 +96,22 @@ const explain = defineRead({
   name: 'shard.explain',
   summary: 'Why the shard is where it is, and what the next pass would do with it',
   params: { shard: shardSchema },
-  answer: { shard: shardSchema },
+  answer: {
+    shard: shardSchema,
+    assignment: assignmentRowSchema.nullable(),
+    decision: decision.nullable(),
+    place: z.array(z.string()),
+    next: z.array(z.unknown()),
+    waiting: z.array(z.unknown()),
+  },
   http: { verb: 'GET', path: '/shard-assignments/{shard}/explain' },
-  handler: async (context, { shard }) => asAnswer(await context.askLeader('shard.explain', { shard })),
+  async handler(context, { shard }) {
+    const explained = await context.askLeader('shard.explain', { shard });
+    if (explained === null) throw new EvenkeelError('not_found', `no shard "${shard}"`);
+    const row = context.plane.state.assignments.get(shard);
+    const assignment = row === undefined ? null : assignmentRow(row);
+    return { assignment, decision: row?.decision ?? null, ...asAnswer(explained) };
+  },
 });
 
 const abandon = defineWrite({

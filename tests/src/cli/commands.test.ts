@@ -348,6 +348,8 @@ describe('writes', () => {
   });
 
   it('shard show and explain say why', async () => {
+    node.plane.serve('shard.explain', async () => null);
+    expect((await run('shard explain perf-quorum/9')).code).toBe(3);
     expect((await run('shard show perf-quorum/2')).out).toContain(
       'imported: no decision of this cluster placed it',
     );
@@ -359,14 +361,14 @@ describe('writes', () => {
     };
     node.plane.serve('shard.explain', async (params) => ({
       ...(params as object),
-      assignment: assignmentRow('stream:perf-quorum/0', ['b1', 'b2']),
-      decision: { step: 'place', reason: 'new', rule: 'floor', detail: 'b1 was below', revision: 5 },
+      place: ['b1 leads and serves it: it leads 2 of stream:perf-quorum'],
       next: [{ step: 'stage', role: 'leader', from: 'b1', to: 'b3', reason: 'balance', why }],
       waiting: [{ reason: 'slot', detail: 'one copy is under way' }],
     }));
     const { out } = await run('shard explain perf-quorum/0');
     expect(out.split('\n').slice(3)).toEqual([
-      'place (new, floor) at revision 5: b1 was below',
+      'imported: no decision of this cluster placed it',
+      'b1 leads and serves it: it leads 2 of stream:perf-quorum',
       'next pass: stage b1 -> b3 (balance, floor): b3 leads 1 of 3, its floor is 1',
       '  not b2: cap',
       '  runner-up b1',

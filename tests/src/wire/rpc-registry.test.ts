@@ -28,7 +28,8 @@ beforeAll(async () => {
   }));
   node.plane.serve('move.start', async (params) => ({ ...(params as object), revision: 77 }));
   node.plane.serve('move.cancel', async (params) => ({ ...(params as object), revision: 78 }));
-  node.plane.serve('shard.explain', async (params) => params);
+  const explained = { place: ['b1 leads'], next: [], waiting: [] };
+  node.plane.serve('shard.explain', async (params) => ({ ...(params as object), ...explained }));
   node.plane.serve('shard.abandon', async (params) => ({ ...(params as object), revision: 79 }));
 });
 afterAll(() => node.stop());
