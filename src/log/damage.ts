@@ -4,7 +4,7 @@ import { EvenkeelError } from '../errors.ts';
 export function damaged(directory: string, what: string): EvenkeelError {
   return new EvenkeelError(
     'corrupt',
-    `the data directory ${directory} is damaged: ${what}. Move it aside and start this member with an empty one: ` +
-      'the others hold everything that was committed and send it again',
+    `the data directory ${directory} is damaged: ${what}. This member must not run on it and stays down; the others ` +
+      'hold everything that was committed. Keep the directory aside for inspection',
   );
 }

@@ -128,6 +128,11 @@ export class PeerLink {
     else if (this.#state === 'waiting') this.#connect('connecting');
   }
 
+  /** Who may answer has changed: says hello anew. */
+  redial(): void {
+    if (this.#state === 'open') this.#lost();
+  }
+
   #connect(state: 'connecting' | 'retrying'): void {
     this.#enter(state);
     this.#clearTimer();

@@ -63,9 +63,10 @@ export class PeerTransport implements Transport {
   bind(handler: TransportHandler): void {
     if (this.#handler !== null) throw new Error('the peer transport is bound already');
     this.#handler = handler;
+    const connected = [...this.#links].filter(([, link]) => link.isReported);
     this.#options.clock.defer(() => {
-      for (const [peer, link] of this.#links) {
-        if (link.isReported && link.identity !== null) handler.onPeerUp(peer, link.identity.bootId);
+      for (const [peer, { isReported, identity }] of connected) {
+        if (isReported && identity !== null) handler.onPeerUp(peer, identity.bootId);
       }
     });
   }
@@ -125,6 +126,12 @@ export class PeerTransport implements Transport {
   /** From here on a member is let in with this data directory only: what another acknowledged is not in it. */
   setDirectories(directories: ReadonlyMap<MemberId, string>): void {
     this.#directories = directories;
+    for (const [peer, link] of this.#links) {
+      const due = directories.get(peer);
+      if (due === undefined || link.identity === null || link.identity.directoryId === due) continue;
+      this.#acceptor.forget(peer);
+      link.redial();
+    }
   }
 
   /** Registers what peers may call here. */

@@ -72,7 +72,7 @@ test('an entry that vanished from the middle is missed', async () => {
   await tamper((store) => store.write([{ type: 'delete', key: key('e', 5) }]));
   await expect(loading()).rejects.toMatchObject({
     code: 'corrupt',
-    message: expect.stringMatching(/entry 5 is missing.*empty one/s),
+    message: expect.stringMatching(/entry 5 is missing.*stays down/s),
   });
 });
 

@@ -255,6 +255,17 @@ test('a second node that goes by the name of a connected one is refused and dist
   await b.until(() => b.received.length === 1);
 });
 
+test('once the directories are known, a member with another one is let go and not let in again', async () => {
+  const [a, b] = await pair();
+  a.transport.setDirectories(new Map([['b', 'directory of b']]));
+  expect(a.transport.isConnected('b')).toBe(true);
+  a.transport.setDirectories(new Map([['b', 'the one it lost']]));
+  await Promise.all([a.until(() => a.told.includes('down b')), b.until(() => b.told.includes('down a'))]);
+  expect([a.transport.isConnected('b'), b.transport.isConnected('a')]).toEqual([false, false]);
+  a.transport.setDirectories(new Map([['b', 'directory of b']]));
+  await Promise.all([a.until(() => a.told.length === 3), b.until(() => b.told.length === 3)]);
+});
+
 test('a busy port is address_in_use', async () => {
   const b = new Member('b', {});
   await b.transport.start();
