@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkedLimits, RaftError, type Entry } from '../../raft/index.ts';
+import { checkedLimits, type Entry, type RaftError } from '../../raft/index.ts';
 import { PendingProposals } from '../../raft/pending-proposals.ts';
 
 const at = (index: number, term: number): Entry => ({

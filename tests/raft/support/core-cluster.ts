@@ -142,7 +142,7 @@ export class CoreCluster {
 
   /** Gives a message to its receiver, whatever the wire and the links say. */
   deliver(message: Message): void {
-    this.trace.push(`${describe(message)}`);
+    this.trace.push(describe(message));
     this.act(message.to, (core) => core.step(message));
   }
 
