@@ -28,6 +28,8 @@ function connect(address: string, options: ConnectOptions): Promise<Connection> 
       maxPayload: options.maxPayloadBytes,
       handshakeTimeout: options.timeoutMs,
       followRedirects: false,
+      // The key arrives as zeros.
+      ...(options.unmasked === true ? { generateMask: () => {} } : {}),
     });
     socket.once('error', (error) => {
       const text = `cannot connect to ${address}${options.path}: ${error.message}`;

@@ -14,6 +14,11 @@ export interface ConnectOptions {
   /** Bytes; a larger incoming message closes the connection with 1009. */
   readonly maxPayloadBytes: number;
   readonly timeoutMs: number;
+  /**
+   * Sends with the masking key 0, which costs no pass over the bytes. Masking guards intermediaries against what a
+   * browser's script could send (RFC 6455, 10.3); between members there is no such script.
+   */
+  readonly unmasked?: boolean;
 }
 
 export interface Route {

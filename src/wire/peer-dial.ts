@@ -65,6 +65,7 @@ async function dialLane(options: DialOptions, lane: Lane): Promise<DialedLane> {
     maxPayloadBytes,
     subprotocol: PEER_SUBPROTOCOL,
     timeoutMs: CONNECT_TIMEOUT_MS,
+    unmasked: true,
   });
   return new Promise((resolve, reject) => {
     const fail = (error: unknown): void => {
