@@ -2,7 +2,7 @@ import { NONE } from './broker-table.ts';
 import { restoreDestination } from './copies/index.ts';
 import { startCopyMove, whyOf } from './copy-start.ts';
 import type { LeaderMoves } from './leader-moves.ts';
-import { mustCopy, shardToCopy, startLeaderMove } from './leader-start.ts';
+import { canTake, mustCopy, shardToCopy, startLeaderMove } from './leader-start.ts';
 import type { Pass } from './pass.ts';
 import type { Why } from './plan-types.ts';
 
@@ -17,7 +17,8 @@ export function drainLeaders(pass: Pass, moves: LeaderMoves, shards: readonly nu
   for (const r of resources) {
     for (const { shard, from, to } of moves.of(r).handovers) {
       if (view.brokers.live[from] === 1 || !view.free(shard)) continue;
-      if (pass.hasSlot(false, from, to)) start(pass, shard, to, 'in_sync_below_target');
+      if (canTake(pass, shard, to) && pass.hasSlot(false, from, to))
+        start(pass, shard, to, 'in_sync_below_target');
     }
   }
   for (const r of resources) drainByCopying(pass, moves, r);

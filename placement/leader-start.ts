@@ -20,6 +20,11 @@ export function mustCopy(pass: Pass, s: number, to: number): boolean {
   return view.resourceRow(view.resource(s)).durable && !view.isInSync(s, to);
 }
 
+/** The destination holds a copy, or has room for one. */
+export function canTake(pass: Pass, s: number, to: number): boolean {
+  return pass.view.holds(s, to) || pass.view.room(to) > 0;
+}
+
 /** Stages a leadership move. Answers false, and changes nothing, if it is optional and the vector would not fall. */
 export function startLeaderMove(pass: Pass, { shard: s, to, reason, why, optional }: LeaderStart): boolean {
   const { view, builder } = pass;
@@ -105,7 +110,9 @@ export function shardToCopy(
     if (view.nextLeader(s) !== from || !view.free(s) || taken.has(s) || view.holds(s, to)) continue;
     if (optional && !keepsZones(pass, s, to)) continue;
     const vector = pass.objective.vectorAfter(s, setAfter(pass, s, to));
-    const score = pass.rendezvous.of(view.shardKey(s)).high(to);
+    const ranking = pass.rendezvous.of(view.shardKey(s));
+    // The higher it scores there than here: the shard that came this way is the last to be sent back.
+    const score = ranking.high(to) - ranking.high(from);
     const entry = { s, failed: view.failedMoves(s), vector, score };
     if (best === null || better(entry, best)) best = entry;
   }

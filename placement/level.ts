@@ -1,5 +1,5 @@
 import { NONE } from './broker-table.ts';
-import { keepsZones, shardToCopy, startLeaderMove } from './leader-start.ts';
+import { canTake, keepsZones, mustCopy, shardToCopy, startLeaderMove } from './leader-start.ts';
 import type { LeaderMoves, ResourceMoves } from './leader-moves.ts';
 import type { Pass } from './pass.ts';
 import type { Why } from './plan-types.ts';
@@ -109,18 +109,18 @@ function startFirst(
   let wanted = false;
   for (const option of options) {
     const { r, from, to } = option;
-    const copied = option.shard === null;
+    const copied = option.shard === null || mustCopy(pass, option.shard, to);
     const plan = moves.of(r);
     const taken = new Set(plan.handovers.map((handover) => handover.shard));
     const free = pass.hasSlot(copied, from, to);
     if (!free && wanted) continue;
     const shard = option.shard ?? shardToCopy(pass, r, { from, to, taken, optional: true });
-    if (shard === NONE || !keepsZones(pass, shard, to)) continue;
+    if (shard === NONE || !canTake(pass, shard, to) || !keepsZones(pass, shard, to)) continue;
     wanted = true;
     if (!free) continue;
     const why = levelWhy(pass, option, rule, options);
     if (!startLeaderMove(pass, { shard, to, reason: 'balance', why, optional: true })) continue;
-    if (copied) {
+    if (option.shard === null) {
       plan.supply[from] = (plan.supply[from] ?? 0) - 1;
       plan.demand[to] = (plan.demand[to] ?? 0) - 1;
     }
@@ -147,11 +147,17 @@ function levelWhy(
   const total = (b: number): string =>
     `${tally.leaders[b]} in all (share ${share.floor[b]} to ${share.ceiling[b]})`;
   const others = [...new Set(options.map((option) => option.to))].filter((b) => b !== to);
-  const copying = shard === null ? 'it must be copied' : `${id(to)} holds an in-sync copy`;
+  const copying = shard === null ? 'it must be copied' : holdingText(pass, shard, to);
   return {
     rule,
     detail: `${led(from)}, ${total(from)}; ${led(to)}, ${total(to)}; ${copying}`,
     rejected: others.slice(0, SHOWN).map((b) => ({ broker: id(b), by: 'leads_more_or_must_copy' })),
     runnerUp: others[0] === undefined ? null : id(others[0]),
   };
+}
+
+function holdingText({ view }: Pass, shard: number, to: number): string {
+  return view.isInSync(shard, to)
+    ? `${view.brokers.id(to)} holds an in-sync copy`
+    : 'there is no log to copy';
 }

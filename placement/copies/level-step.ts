@@ -61,11 +61,18 @@ function better(targets: CopyTargets, a: Candidate, b: Candidate | null): boolea
     if (difference !== 0) return difference < 0;
   }
   if (a.shard !== b.shard) {
-    const high = targets.ranking(a.shard).high(a.to) - targets.ranking(b.shard).high(b.to);
-    return high === 0 ? a.shard < b.shard : high > 0;
+    // Which shard wants the move most: the very one that went this way is the last to be sent back.
+    const difference = pull(targets, a) - pull(targets, b);
+    return difference === 0 ? a.shard < b.shard : difference > 0;
   }
   if (a.to !== b.to) return targets.ranking(a.shard).compare(a.to, b.to) < 0;
   return targets.ranking(a.shard).compare(a.from, b.from) > 0;
+}
+
+/** By how much a shard scores higher on the broker it would go to than on the one it would leave. */
+function pull(targets: CopyTargets, { shard, from, to }: Candidate): number {
+  const ranking = targets.ranking(shard);
+  return ranking.high(to) - ranking.high(from);
 }
 
 /** The best first link of the paths; shards whose moves failed go last. */
@@ -86,12 +93,42 @@ function bestLink(paths: readonly Path[], mode: SpanMode, ok: SlotCheck): Follow
   return describe(chosen, mode, best, second);
 }
 
-/** The best and the second link of one path. */
+/**
+ * The best and the second link of one path. One that the slots leave, but that puts the totals further off than the
+ * best of all would, is not taken: waiting for the right broker is cheaper than a move that is made good later.
+ */
 function linksOf(
   path: Path,
   mode: SpanMode,
   ok: SlotCheck,
 ): { best: Candidate | null; second: Candidate | null } {
+  const allowed: Ranked = { best: null, second: null };
+  const all: Ranked = { best: null, second: null };
+  const isFree = (candidate: Candidate): boolean => ok(candidate.from, candidate.to);
+  rankLinks(path, mode, (candidate) => {
+    place(path.layout.targets, all, candidate);
+    if (isFree(candidate)) place(path.layout.targets, allowed, candidate);
+  });
+  const off = (candidate: Candidate | null): number => Math.max(0, candidate?.key[TOTALS] ?? 0);
+  return off(allowed.best) > off(all.best) ? { best: null, second: null } : allowed;
+}
+
+interface Ranked {
+  best: Candidate | null;
+  second: Candidate | null;
+}
+
+/** Where a candidate's key says what it does to the totals. */
+const TOTALS = 4;
+
+function place(targets: CopyTargets, ranked: Ranked, candidate: Candidate): void {
+  if (!better(targets, candidate, ranked.best)) return;
+  if (ranked.best !== null && ranked.best.to !== candidate.to) ranked.second = ranked.best;
+  ranked.best = candidate;
+}
+
+/** Every link that can begin the path. */
+function rankLinks(path: Path, mode: SpanMode, take: (candidate: Candidate) => void): void {
   const { layout, gradient, distances } = path;
   const { view, targets, r } = layout;
   const { length, links } = distances;
@@ -101,35 +138,23 @@ function linksOf(
   const isTo = (b: number): boolean =>
     backward ? links[b] === length - 1 : links[b] === length && gradient.isSink(b);
   const next = [...view.brokers.liveList].filter(isTo);
-  const found: { best: Candidate | null; second: Candidate | null } = { best: null, second: null };
   for (let s = view.firstShard[r] ?? 0; s < (view.firstShard[r + 1] ?? 0); s++) {
     if (!view.free(s)) continue;
     const leader = view.nextLeader(s);
     const set = view.finished(s);
-    const failed = view.rows[s]?.failedMoves ?? 0;
+    const failed = view.failedMoves(s);
     for (const from of set) {
       if (from === leader || !isFrom(from)) continue;
       for (const to of next) {
+        if (!layout.allows(s, from, to, mode)) continue;
         const gain = moveChange(view, targets, { r, from, to });
-        if (found.best !== null && worse(failed, gain.copies, found.best)) continue;
-        if (!layout.allows(s, from, to, mode) || !ok(from, to)) continue;
         const after = replaced(set, from, to);
         const fault = zoneFault(view, targets, r, after) - zoneFault(view, targets, r, set);
         const zones = zonesAfter(view, set) - zonesAfter(view, after);
-        const candidate = { shard: s, from, to, key: [failed, gain.copies, fault, zones, gain.totals] };
-        if (!better(targets, candidate, found.best)) continue;
-        if (found.best !== null && found.best.to !== to) found.second = found.best;
-        found.best = candidate;
+        take({ shard: s, from, to, key: [failed, gain.copies, fault, zones, gain.totals] });
       }
     }
   }
-  return found;
-}
-
-/** Spares the checks of a candidate that the first two parts of its key rule out. */
-function worse(failed: number, copies: number, best: Candidate): boolean {
-  const bestFailed = best.key[0] ?? 0;
-  return failed > bestFailed || (failed === bestFailed && copies > (best.key[1] ?? 0));
 }
 
 function describe(path: Path, mode: SpanMode, best: Candidate, second: Candidate | null): FollowerMove {

@@ -1,0 +1,124 @@
+import { expect } from 'vitest';
+import {
+  splitShard,
+  type ClusterFile,
+  type Operator,
+  type Phase,
+  type SimStep,
+} from '../../../placement/index.ts';
+
+/** No operator takes part. */
+export const operator: Operator = {
+  startMove: () => ({ refused: 'not in this test' }),
+  cancelMove: () => ({ refused: 'not in this test' }),
+};
+
+function fail(text: string): never {
+  throw new Error(text);
+}
+
+function text(step: SimStep): string {
+  return `pass ${step.pass}: ${step.step} ${step.shard} ${step.from}>${step.to} (${step.reason})`;
+}
+
+/** What must hold on the way, whatever the cluster: judged from the steps and rows alone. */
+export function judgeCalm(file: ClusterFile, phase: Phase): void {
+  expect(phase.settled, 'settled').toBe(true);
+  judgeCaps(file, phase);
+  judgeVectors(phase);
+  judgeMoves(phase);
+  for (const row of phase.cluster.assignments) {
+    if (row.move !== null) fail(`${row.shard} still moves`);
+    if (new Set(row.replicas).size !== row.replicas.length) fail(`${row.shard} has a broker twice`);
+  }
+}
+
+function judgeCaps(file: ClusterFile, phase: Phase): void {
+  const sets = new Map(file.assignments.map((row) => [row.shard, new Set(row.replicas)]));
+  const caps = new Map(file.brokers.map((row) => [row.id, row.maxShards ?? Infinity]));
+  const held = new Map<string, number>();
+  for (const set of sets.values()) for (const id of set) held.set(id, (held.get(id) ?? 0) + 1);
+  for (const step of phase.steps) {
+    if (!['stage', 'join'].includes(step.step) || step.to === null) continue;
+    const set = sets.get(step.shard) ?? new Set();
+    if (!set.has(step.to) && (held.get(step.to) ?? 0) >= (caps.get(step.to) ?? 0) && !fresh(file, phase)) {
+      const freed = phase.steps.filter((other) => other.drops === step.to).length;
+      if (freed === 0) fail(`${text(step)} passes maxShards`);
+    }
+  }
+  for (const row of file.brokers) {
+    const now = phase.cluster.assignments.filter((a) => a.replicas.includes(row.id)).length;
+    if (now > Math.max(row.maxShards ?? Infinity, held.get(row.id) ?? 0)) fail(`${row.id} holds ${now}`);
+  }
+}
+
+function fresh(file: ClusterFile, phase: Phase): boolean {
+  return phase.cluster.assignments.length > file.assignments.length;
+}
+
+function judgeVectors(phase: Phase): void {
+  for (const step of phase.steps) {
+    const optional =
+      ['balance', 'zone', 'level'].includes(step.reason) && ['stage', 'join'].includes(step.step);
+    if (!optional) continue;
+    if (step.vector === undefined) fail(`${text(step)} carries no vector`);
+    const { before, after } = step.vector;
+    const at = before.findIndex((n, i) => n !== after[i]);
+    if (at < 0 || (after[at] ?? 0) >= (before[at] ?? 0))
+      fail(`${text(step)}: ${before.join()} to ${after.join()}`);
+  }
+}
+
+function judgeMoves(phase: Phase): void {
+  const led = new Set<string>();
+  const went = new Set<string>();
+  for (const { shard, role, from, to } of phase.moves) {
+    if (role === 'leader' && led.has(shard)) fail(`${shard}'s leadership moves twice`);
+    if (role === 'leader') led.add(shard);
+    if (went.has(`${shard} ${role} ${to}>${from}`)) fail(`${shard} moves ${from}>${to} and was there`);
+    went.add(`${shard} ${role} ${from}>${to}`);
+  }
+}
+
+/** Every resource and the totals within floor and ceiling by weight, over the shards whose leader serves. */
+export function judgeEnd(phase: Phase): void {
+  const { brokers, assignments } = phase.cluster;
+  const live = brokers.filter((row) => row.lifecycle === 'live' && !row.drain);
+  const weights = live.reduce((sum, row) => sum + row.weight, 0);
+  const serving = new Set(
+    brokers.filter((row) => ['live', 'draining'].includes(row.lifecycle)).map((row) => row.id),
+  );
+  const counted = assignments.filter((row) => serving.has(row.leader) && row.inSync.includes(row.leader));
+  const within = (name: string, rows: readonly { leader: string }[]): void => {
+    for (const row of live) {
+      const n = rows.filter((a) => a.leader === row.id).length;
+      const share = (rows.length * row.weight) / weights;
+      if (n < Math.floor(share) || n > Math.ceil(share))
+        fail(`${name}: ${row.id} leads ${n}, its share is ${share}`);
+    }
+  };
+  within('total', counted);
+  for (const r of new Set(counted.map((row) => splitShard(row.shard).resource))) {
+    within(
+      r,
+      counted.filter((row) => splitShard(row.shard).resource === r),
+    );
+  }
+}
+
+/** By shard, who leads once the first pass's promotions and placements are written and moves in flight are done. */
+export function leadersAfterFirstPass(file: ClusterFile, phase: Phase): Map<string, string> {
+  const serving = new Set(
+    file.brokers.filter((row) => ['live', 'draining'].includes(row.lifecycle)).map((row) => row.id),
+  );
+  const leaders = new Map<string, string>();
+  for (const row of file.assignments) {
+    if (serving.has(row.leader) && row.inSync.includes(row.leader))
+      leaders.set(row.shard, row.move?.role === 'leader' ? row.move.to : row.leader);
+  }
+  for (const step of phase.steps) {
+    if (step.pass === 1 && ['place', 'promote'].includes(step.step) && step.to !== null)
+      leaders.set(step.shard, step.to);
+  }
+  return leaders;
+}
