@@ -1,5 +1,6 @@
 import type { Ranking } from '../hash.ts';
 import type { Field } from './field.ts';
+import type { PairCounts } from './pairs.ts';
 import { quotas, QUOTA_UNIT } from './quotas.ts';
 
 /** Followers of all shards of one resource that are placed in one pass. Everything is by broker index. */
@@ -14,42 +15,10 @@ export interface Deal {
   readonly ranking: (row: number) => Ranking;
 }
 
-/** Open brokers that one pick looks at. */
+/** Groups with more open brokers than this are looked at in part, */
+const LARGE = 128;
+/** so many of them a pick. */
 const WINDOW = 64;
-
-/** How often each broker follows each leader, and how many shards each two brokers share. */
-export class PairCounts {
-  readonly brokers: number;
-  readonly #follows: Int32Array;
-  readonly #shares: Int32Array;
-
-  constructor(brokers: number) {
-    this.brokers = brokers;
-    this.#follows = new Int32Array(brokers * brokers);
-    this.#shares = new Int32Array(brokers * brokers);
-  }
-
-  follows(leader: number, broker: number): number {
-    return this.#follows[leader * this.brokers + broker] ?? 0;
-  }
-
-  shares(a: number, b: number): number {
-    return this.#shares[a * this.brokers + b] ?? 0;
-  }
-
-  /** Counts a set, its leader first. */
-  add(set: readonly number[], by: 1 | -1): void {
-    for (let i = 0; i < set.length; i++) {
-      const a = set[i] ?? 0;
-      for (let j = i + 1; j < set.length; j++) {
-        const b = set[j] ?? 0;
-        if (i === 0) this.#follows[a * this.brokers + b] = this.follows(a, b) + by;
-        this.#shares[a * this.brokers + b] = this.shares(a, b) + by;
-        this.#shares[b * this.brokers + a] = this.shares(b, a) + by;
-      }
-    }
-  }
-}
 
 /**
  * Deals the rows one by one. What is left after each row can always be dealt, because a row takes
@@ -69,8 +38,6 @@ export class Dealer {
   /** By leader and group: followers that its rows so far should have taken, less those they took. */
   readonly #credit = new Map<number, Float64Array>();
   readonly #quota: Float64Array;
-  /** By leader: where it goes on in a large group. */
-  readonly #turn = new Map<number, number>();
   #rowsLeft: number;
 
   constructor(deal: Deal) {
@@ -216,13 +183,11 @@ export class Dealer {
   #pick(group: Group, set: number[], row: number): boolean {
     const { open } = group;
     const leader = set[0] ?? 0;
-    // Large groups: every leader goes round the brokers in turn, and looks at some of them each time.
-    const all = open.length <= WINDOW || group.forced > 0;
-    const from = all ? 0 : (this.#turn.get(leader) ?? leader) % open.length;
+    const all = open.length <= LARGE || group.forced > 0;
+    const from = all ? 0 : scramble(row, leader + set.length) % open.length;
     const at = this.#best(open, { from, count: all ? open.length : WINDOW }, set, row);
     const best = open[at];
     if (best === undefined) return false;
-    if (!all) this.#turn.set(leader, at + 1);
     if (this.#deal.seats[best] === this.#rowsLeft) group.forced--;
     this.#take(best, false);
     set.push(best);
@@ -276,6 +241,11 @@ export class Dealer {
     if (leads) this.#leads[b] = (this.#leads[b] ?? 0) - 1;
     else if (this.#follower(b) === 0) group.open.splice(group.open.indexOf(b), 1);
   }
+}
+
+/** Where a pick begins to look: anywhere, or brokers that stand side by side would share too many shards. */
+function scramble(row: number, pick: number): number {
+  return Math.imul(Math.imul(row + 1, 0x9e3779b1) ^ Math.imul(pick + 1, 0x85ebca6b), 0xc2b2ae35) >>> 0;
 }
 
 interface Group {

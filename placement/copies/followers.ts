@@ -1,5 +1,7 @@
 import type { View } from '../view.ts';
-import { Dealer, PairCounts } from './deal.ts';
+import { Dealer } from './deal.ts';
+import { evenPairs } from './exchange.ts';
+import { PairCounts } from './pairs.ts';
 import { seatsOf } from './seats.ts';
 import type { CopyTargets } from './targets.ts';
 
@@ -29,13 +31,16 @@ function pairCounts(targets: CopyTargets): PairCounts {
 export function dealFollowers(view: View, targets: CopyTargets, r: number, shards: readonly number[]): void {
   const factor = view.factor(r);
   if (shards.length === 0 || factor < 2) return;
+  const pairs = pairCounts(targets);
   const dealer = new Dealer({
     field: targets.field,
     factor,
     leaders: Int32Array.from(shards, (s) => view.leader[s] ?? 0),
     seats: seatsOf(targets, r, shards),
-    pairs: pairCounts(targets),
+    pairs,
     ranking: (row) => targets.ranking(shards[row] ?? 0),
   });
-  shards.forEach((s, row) => view.setCopies(s, dealer.next(row)));
+  const sets = shards.map((_, row) => dealer.next(row));
+  evenPairs(targets.field, sets, pairs);
+  shards.forEach((s, row) => view.setCopies(s, sets[row] ?? []));
 }
