@@ -19,7 +19,7 @@ import {
 import { LANE_RULES, PEER_SUBPROTOCOL } from './peer-lanes.ts';
 
 /** A connection that has not said hello by then is dropped. */
-const HELLO_TIMEOUT_MS = 5_000;
+export const HELLO_TIMEOUT_MS = 5_000;
 /** Connections that have not said hello. */
 export const MAX_UNGREETED = 64;
 /** Requests of one peer that run at once; more are refused as `overloaded`. */
