@@ -1,4 +1,15 @@
+import {
+  assignmentRow,
+  type Assignment,
+  type MoveRequest,
+  type OperatorAnswer,
+  type Step,
+} from '../../placement/index.ts';
+import type { RowResult } from '../command/index.ts';
 import type { ControlPlane } from '../control-plane.ts';
+import { ERRORS, EvenkeelError, type ErrorCode } from '../errors.ts';
+import type { Decision, StateView } from '../state/index.ts';
+import { rowOf } from './placement-rows.ts';
 import type { Tenure } from './tenure.ts';
 
 /** `placement.status`: how far the cluster is from level, by the last pass. */
@@ -11,26 +22,62 @@ export interface PlacementStatus {
   readonly movesInFlight: number;
 }
 
-interface AbandonParams {
+type RequestRef = { readonly session: number; readonly n: number } | null;
+
+interface ShardParams {
   readonly shard: string;
   readonly expectedGeneration: number | null;
-  readonly request: { readonly session: number; readonly n: number } | null;
+  readonly request: RequestRef;
+}
+
+interface MoveParams extends ShardParams, MoveRequest {
+  readonly dryRun: boolean;
+}
+
+/** `move.start`. `written` is false for a dry run; `generation` is then the one that was looked at. */
+export interface MoveAnswer {
+  readonly revision: number;
+  readonly generation: number;
+  readonly written: boolean;
+  readonly step: Step['step'];
+  readonly shard: string;
+  readonly role: Step['role'];
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly copies: boolean;
+  readonly drops: string | null;
+  readonly zonesBefore: number;
+  readonly zonesAfter: number;
+}
+
+/** `shard.explain`. */
+export interface ExplainAnswer {
+  readonly revision: number;
+  readonly shard: string;
+  readonly assignment: Assignment | null;
+  /** The decision that last placed, promoted or moved it. */
+  readonly decision: Decision | null;
+  /** Of the current place, for people. */
+  readonly place: readonly string[];
+  /** What its leader last reported; `null`: nothing since this Raft leader began. */
+  readonly offsets: {
+    readonly generation: number;
+    readonly leaderOffset: number;
+    readonly followers: object;
+  } | null;
+  readonly next: readonly Pick<Step, 'step' | 'role' | 'from' | 'to' | 'reason' | 'why'>[];
+  readonly waiting: readonly { readonly reason: string; readonly detail: string }[];
 }
 
 /** What operators ask of the leader's planner. Params were checked by the admin surface. */
 export function serveOperators(plane: ControlPlane, tenure: () => Tenure): void {
   const { state } = plane;
   plane.serve('placement.status', async () => status(tenure(), state.policy.paused));
-  plane.serve('placement.plan', async () => {
-    const { passes } = tenure();
-    return passes.planNow();
-  });
-  plane.serve('shard.abandon', async (params) => {
-    const { shard, expectedGeneration, request } = params as AbandonParams;
-    const command = { type: 'abandonShard', shard, expectedGeneration } as const;
-    const { revision } = await tenure().propose(command, request ?? undefined);
-    return { revision, shard };
-  });
+  plane.serve('placement.plan', async () => tenure().passes.planNow());
+  plane.serve('move.start', async (params) => startMove(tenure(), state, params as MoveParams));
+  plane.serve('move.cancel', async (params) => cancelMove(tenure(), state, params as ShardParams));
+  plane.serve('shard.explain', async (params) => explain(tenure(), state, (params as ShardParams).shard));
+  plane.serve('shard.abandon', async (params) => abandon(tenure(), params as ShardParams));
 }
 
 function status(tenure: Tenure, paused: boolean): PlacementStatus {
@@ -40,4 +87,81 @@ function status(tenure: Tenure, paused: boolean): PlacementStatus {
   const level =
     plan !== null && plan.steps.length === 0 && movesInFlight === 0 && (leaderMovesLeft ?? 0) === 0;
   return { paused, level, leaderMovesLeft, movesInFlight };
+}
+
+async function startMove(tenure: Tenure, state: StateView, params: MoveParams): Promise<MoveAnswer> {
+  const { shard, role, from, to, dryRun } = params;
+  const answer = await tenure.passes.ask('move', { shard, role, from, to });
+  return carryOut(tenure, state, params, answer, dryRun);
+}
+
+async function cancelMove(
+  tenure: Tenure,
+  state: StateView,
+  params: ShardParams,
+): Promise<MoveAnswer & { readonly detail: string }> {
+  const answer = await tenure.passes.ask('cancel', params.shard);
+  const written = await carryOut(tenure, state, params, answer, false);
+  const detail =
+    written.drops === null
+      ? 'the move is taken back'
+      : `the move is taken back; the copy on ${written.drops} goes`;
+  return { ...written, detail };
+}
+
+/** Writes what was decided, or says why it is not: refused by the planner, or by what has changed since. */
+async function carryOut(
+  tenure: Tenure,
+  state: StateView,
+  { shard, expectedGeneration, request }: ShardParams,
+  answer: OperatorAnswer,
+  dryRun: boolean,
+): Promise<MoveAnswer> {
+  if ('refused' in answer) throw new EvenkeelError('refused', answer.refused);
+  const { step, zonesBefore, zonesAfter } = answer;
+  if (expectedGeneration !== null && step.expect !== expectedGeneration) {
+    throw new EvenkeelError('stale', `${shard} is at generation ${step.expect}, not ${expectedGeneration}`);
+  }
+  const { step: name, role, from, to, copies, drops } = step;
+  const told = { step: name, shard, role, from, to, copies, drops, zonesBefore, zonesAfter };
+  if (dryRun) return { revision: state.revision, generation: step.expect, written: false, ...told };
+  const row = rowOf(step, state);
+  if (row === null) throw new EvenkeelError('not_found', `the resource of ${shard} was deleted meanwhile`);
+  const { revision, value } = await tenure.propose({ type: 'placement', rows: [row] }, request ?? undefined);
+  const [result] = value as readonly RowResult[];
+  if (result?.result !== 'accepted') throw refusal(result);
+  return { revision, generation: step.expect + 1, written: true, ...told };
+}
+
+function refusal(result: RowResult | undefined): EvenkeelError {
+  const code = result?.result ?? 'internal';
+  const known: ErrorCode = code in ERRORS ? (code as ErrorCode) : 'refused';
+  return new EvenkeelError(known, result?.detail ?? 'the entry was applied without a result');
+}
+
+async function explain(tenure: Tenure, state: StateView, shard: string): Promise<ExplainAnswer> {
+  const answer = await tenure.passes.ask('explain', shard);
+  if (answer === null) throw new EvenkeelError('not_found', `${shard} is no shard of the cluster`);
+  const row = state.assignments.get(shard);
+  return {
+    revision: state.revision,
+    shard,
+    assignment: row === undefined ? null : assignmentRow(row),
+    decision: row?.decision ?? null,
+    place: answer.place,
+    offsets: tenure.reports.offsets(shard),
+    next: answer.next.map(({ step, role, from, to, reason, why }) => ({ step, role, from, to, reason, why })),
+    waiting: answer.waiting.map(({ reason, detail }) => ({ reason, detail })),
+  };
+}
+
+async function abandon(
+  tenure: Tenure,
+  { shard, expectedGeneration, request }: ShardParams,
+): Promise<{ revision: number; shard: string }> {
+  const refused = await tenure.passes.ask('abandon', shard);
+  if (refused !== null) throw new EvenkeelError('refused', refused);
+  const command = { type: 'abandonShard', shard, expectedGeneration } as const;
+  const { revision } = await tenure.propose(command, request ?? undefined);
+  return { revision, shard };
 }

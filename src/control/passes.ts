@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../raft/index.ts';
 import type { Plan, Reports, Step } from '../../placement/index.ts';
 import type { RowResult } from '../command/index.ts';
 import type { StateView } from '../state/index.ts';
-import type { PassPlan, PlanInput, PlannerHost } from './planner-host.ts';
+import type { PassPlan, PlanInput, PlannerAnswers, PlannerHost, PlannerSubjects } from './planner-host.ts';
 import type { ControlLog } from './log.ts';
 import { RowBatcher, rowOf, type PlacementCommand } from './placement-rows.ts';
 
@@ -79,6 +79,11 @@ export class Passes {
   /** What the next pass would write. Writes nothing. */
   planNow(): Promise<Plan> {
     return this.#options.host.fullPlan(this.#input);
+  }
+
+  /** An operator's question, answered from what a pass would be planned from. */
+  ask<K extends keyof PlannerSubjects>(kind: K, subject: PlannerSubjects[K]): Promise<PlannerAnswers[K]> {
+    return this.#options.host.ask(kind, subject, this.#input);
   }
 
   close(): void {

@@ -1,4 +1,15 @@
-import type { Plan, Reports, Snapshot } from '../../placement/index.ts';
+import {
+  abandonRefusal,
+  explainShard,
+  operatorCancel,
+  operatorMove,
+  type Explanation,
+  type MoveRequest,
+  type OperatorAnswer,
+  type Plan,
+  type Reports,
+  type Snapshot,
+} from '../../placement/index.ts';
 import type { StateView } from '../state/index.ts';
 
 /** What a pass is planned from besides the state. */
@@ -13,6 +24,54 @@ export type PassPlan = Omit<Plan, 'levels'>;
 
 export type PlanFunction = (snapshot: Snapshot, reports: Reports) => Plan;
 
+/** What operators ask of the planner, by name. */
+export interface PlannerAnswers {
+  move: OperatorAnswer;
+  cancel: OperatorAnswer;
+  /** Why not; `null`: it may be given up. */
+  abandon: string | null;
+  /** `null`: there is no such shard. */
+  explain: Explanation | null;
+}
+
+/** What each question is about: the move asked for, or a shard. */
+export interface PlannerSubjects {
+  move: MoveRequest;
+  cancel: string;
+  abandon: string;
+  explain: string;
+}
+
+export type PlannerQuestion = {
+  [K in keyof PlannerSubjects]: { readonly kind: K; readonly subject: PlannerSubjects[K] };
+}[keyof PlannerSubjects];
+
+/** The one place where a question is answered, on whichever thread. */
+export function answerQuestion(
+  snapshot: Snapshot,
+  reports: Reports,
+  question: PlannerQuestion,
+): PlannerAnswers[keyof PlannerAnswers] {
+  switch (question.kind) {
+    case 'move':
+      return operatorMove(snapshot, reports, question.subject);
+    case 'cancel':
+      return operatorCancel(snapshot, reports, question.subject);
+    case 'abandon':
+      return abandonRefusal(snapshot, reports, question.subject);
+    case 'explain':
+      return explainShard(snapshot, reports, question.subject);
+  }
+}
+
+/** A kind and its own subject, as one question. */
+export function questionOf<K extends keyof PlannerSubjects>(
+  kind: K,
+  subject: PlannerSubjects[K],
+): PlannerQuestion {
+  return { kind, subject } as PlannerQuestion;
+}
+
 /** Where plans are made: on this thread, or in a worker that keeps its own copy of the state. */
 export interface PlannerHost {
   /** A leadership begins: the host follows the state it was given until `stop`. */
@@ -24,6 +83,12 @@ export interface PlannerHost {
   plan(input: () => PlanInput): Promise<PassPlan>;
   /** The same, with the levels. */
   fullPlan(input: () => PlanInput): Promise<Plan>;
+  /** The answer to an operator's question, from the state and the input as they are then. */
+  ask<K extends keyof PlannerSubjects>(
+    kind: K,
+    subject: PlannerSubjects[K],
+    input: () => PlanInput,
+  ): Promise<PlannerAnswers[K]>;
   /** The leadership is over. */
   stop(): void;
   /** The node ends. */
@@ -61,6 +126,19 @@ export class InlinePlanner implements PlannerHost {
   async fullPlan(input: () => PlanInput): Promise<Plan> {
     const { nowMs, reports } = input();
     return this.#plan(snapshotOf(this.#state, nowMs), reports);
+  }
+
+  async ask<K extends keyof PlannerSubjects>(
+    kind: K,
+    subject: PlannerSubjects[K],
+    input: () => PlanInput,
+  ): Promise<PlannerAnswers[K]> {
+    const { nowMs, reports } = input();
+    return answerQuestion(
+      snapshotOf(this.#state, nowMs),
+      reports,
+      questionOf(kind, subject),
+    ) as PlannerAnswers[K];
   }
 
   stop(): void {}

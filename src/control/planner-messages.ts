@@ -1,5 +1,5 @@
 import type { Assignment, Broker, Plan, Policy, Resource } from '../../placement/index.ts';
-import type { PlanInput } from './planner-host.ts';
+import type { PlanInput, PlannerQuestion } from './planner-host.ts';
 
 /** Rows of one message: one of 100,000 would hold the sender for 80 ms. */
 export const ROWS_PER_MESSAGE = 1_000;
@@ -25,12 +25,13 @@ export type ToPlanner =
   | { readonly type: 'reset' }
   | { readonly type: 'part'; readonly part: StatePart }
   | {
-      readonly type: 'plan';
+      readonly type: 'work';
       readonly id: number;
       readonly input: PlanInput;
       readonly policy: Policy;
       readonly firstRegisteredAtMs: number | null;
-      readonly withLevels: boolean;
+      /** A plan, with its levels or without; or an operator's question. */
+      readonly work: 'plan' | 'fullPlan' | PlannerQuestion;
     }
   /** The next rows of a list of plan `id`. */
   | { readonly type: 'fetch'; readonly id: number; readonly list: PlanList; readonly from: number };
@@ -45,4 +46,5 @@ export type FromPlanner =
       readonly levels: Plan['levels'] | null;
     }
   | { readonly type: 'rows'; readonly id: number; readonly list: PlanList; readonly rows: readonly unknown[] }
+  | { readonly type: 'answered'; readonly id: number; readonly answer: unknown }
   | { readonly type: 'failed'; readonly id: number; readonly message: string };

@@ -1,6 +1,14 @@
 import { parentPort } from 'node:worker_threads';
-import { plan, type Assignment, type Broker, type Plan, type Resource } from '../../placement/index.ts';
-import { resourceKey } from '../../placement/index.ts';
+import {
+  plan,
+  resourceKey,
+  type Assignment,
+  type Broker,
+  type Plan,
+  type Resource,
+  type Snapshot,
+} from '../../placement/index.ts';
+import { answerQuestion } from './planner-host.ts';
 import { STEPS_PER_MESSAGE, type FromPlanner, type StatePart, type ToPlanner } from './planner-messages.ts';
 
 /** The planner's thread: its own copy of the state, and the last plan until all of it is fetched. */
@@ -21,8 +29,8 @@ class PlannerThread {
       case 'part':
         this.#write(message.part);
         return null;
-      case 'plan':
-        return this.#plan(message);
+      case 'work':
+        return this.#work(message);
       case 'fetch':
         return this.#fetch(message);
     }
@@ -37,14 +45,8 @@ class PlannerThread {
     for (const shard of gone.assignments) this.#assignments.delete(shard);
   }
 
-  #plan({
-    id,
-    input,
-    policy,
-    firstRegisteredAtMs,
-    withLevels,
-  }: Extract<ToPlanner, { type: 'plan' }>): FromPlanner {
-    const snapshot = {
+  #work({ id, input, policy, firstRegisteredAtMs, work }: Extract<ToPlanner, { type: 'work' }>): FromPlanner {
+    const snapshot: Snapshot = {
       nowMs: input.nowMs,
       brokers: [...this.#brokers.values()],
       resources: [...this.#resources.values()],
@@ -52,29 +54,17 @@ class PlannerThread {
       policy,
       firstRegisteredAtMs,
     };
-    let made: Plan;
     try {
-      made = plan(snapshot, input.reports);
+      if (typeof work === 'object') {
+        return { type: 'answered', id, answer: answerQuestion(snapshot, input.reports, work) };
+      }
+      const made = plan(snapshot, input.reports);
+      this.#planned = { id, plan: made };
+      return summary(id, made, work === 'fullPlan');
     } catch (error) {
       const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
       return { type: 'failed', id, message };
     }
-    this.#planned = { id, plan: made };
-    const { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs } = made;
-    return {
-      type: 'planned',
-      id,
-      lengths: {
-        steps: steps.length,
-        waiting: waiting.length,
-        unplaceable: unplaceable.length,
-        unspread: unspread.length,
-        conflicts: conflicts.length,
-      },
-      minimumLeaderMoves,
-      nextDeadlineMs,
-      levels: withLevels ? made.levels : null,
-    };
   }
 
   #fetch({ id, list, from }: Extract<ToPlanner, { type: 'fetch' }>): FromPlanner {
@@ -82,6 +72,25 @@ class PlannerThread {
     const rows = this.#planned.plan[list].slice(from, from + STEPS_PER_MESSAGE);
     return { type: 'rows', id, list, rows };
   }
+}
+
+/** What goes back at once; the lists are fetched. */
+function summary(id: number, made: Plan, withLevels: boolean): FromPlanner {
+  const { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs } = made;
+  return {
+    type: 'planned',
+    id,
+    lengths: {
+      steps: steps.length,
+      waiting: waiting.length,
+      unplaceable: unplaceable.length,
+      unspread: unspread.length,
+      conflicts: conflicts.length,
+    },
+    minimumLeaderMoves,
+    nextDeadlineMs,
+    levels: withLevels ? made.levels : null,
+  };
 }
 
 const port = parentPort;

@@ -4,7 +4,15 @@ import type { Plan } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { StateView } from '../state/index.ts';
 import type { ChangeFeed } from '../watch/index.ts';
-import type { PassPlan, PlanInput, PlannerHost } from './planner-host.ts';
+import {
+  questionOf,
+  type PassPlan,
+  type PlanInput,
+  type PlannerAnswers,
+  type PlannerHost,
+  type PlannerQuestion,
+  type PlannerSubjects,
+} from './planner-host.ts';
 import type { FromPlanner, PlanList, ToPlanner } from './planner-messages.ts';
 import { StateFeeder } from './state-feeder.ts';
 
@@ -14,10 +22,12 @@ const spawnBuilt = (): Worker =>
 
 const LISTS: readonly PlanList[] = ['steps', 'waiting', 'unplaceable', 'unspread', 'conflicts'];
 
+type Work = 'plan' | 'fullPlan' | PlannerQuestion;
+
 interface Asked {
   readonly input: () => PlanInput;
-  readonly withLevels: boolean;
-  readonly resolve: (plan: Plan | PassPlan) => void;
+  readonly work: Work;
+  readonly resolve: (answer: unknown) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -56,11 +66,19 @@ export class WorkerPlanner implements PlannerHost {
   }
 
   plan(input: () => PlanInput): Promise<PassPlan> {
-    return this.#ask(input, false);
+    return this.#queue('plan', input) as Promise<PassPlan>;
   }
 
   fullPlan(input: () => PlanInput): Promise<Plan> {
-    return this.#ask(input, true) as Promise<Plan>;
+    return this.#queue('fullPlan', input) as Promise<Plan>;
+  }
+
+  ask<K extends keyof PlannerSubjects>(
+    kind: K,
+    subject: PlannerSubjects[K],
+    input: () => PlanInput,
+  ): Promise<PlannerAnswers[K]> {
+    return this.#queue(questionOf(kind, subject), input) as Promise<PlannerAnswers[K]>;
   }
 
   stop(): void {
@@ -76,13 +94,13 @@ export class WorkerPlanner implements PlannerHost {
     await worker?.terminate();
   }
 
-  #ask(input: () => PlanInput, withLevels: boolean): Promise<Plan | PassPlan> {
+  #queue(work: Work, input: () => PlanInput): Promise<unknown> {
     return new Promise((resolve, reject) => {
       if (!this.#running) {
         reject(new EvenkeelError('no_leader', 'plans are made where the quorum is led'));
         return;
       }
-      this.#asked.push({ input, withLevels, resolve, reject });
+      this.#asked.push({ input, work, resolve, reject });
       this.#pump();
     });
   }
@@ -112,8 +130,8 @@ export class WorkerPlanner implements PlannerHost {
     this.#planned = null;
     this.#lists = emptyLists();
     const { policy, firstRegisteredAtMs } = this.#state;
-    const { withLevels } = next;
-    this.#post({ type: 'plan', id, input: next.input(), policy, firstRegisteredAtMs, withLevels });
+    const { work } = next;
+    this.#post({ type: 'work', id, input: next.input(), policy, firstRegisteredAtMs, work });
   }
 
   #post(message: ToPlanner): void {
@@ -143,6 +161,11 @@ export class WorkerPlanner implements PlannerHost {
       case 'failed':
         this.#current = null;
         current.reject(new Error(message.message));
+        this.#pump();
+        return;
+      case 'answered':
+        this.#current = null;
+        current.resolve(message.answer);
         this.#pump();
         return;
       case 'planned':

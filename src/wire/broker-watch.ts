@@ -91,7 +91,7 @@ export class BrokerWatch {
 
   #take({ revision, changes }: ChangeSet): void {
     // A pause within the same turn: what comes is read again from the ring.
-    if (this.#ended || this.#wait !== null || revision <= this.#revision) return;
+    if (this.#ended || this.#wait !== null) return;
     if (this.#isFull()) {
       this.#pause();
       this.#whenRead(() => this.#follow());

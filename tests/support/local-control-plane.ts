@@ -29,6 +29,8 @@ export class LocalQuorum {
   readonly log: { readonly term: number; readonly command: Command }[] = [];
   /** While true, no quorum round and no write ends: the leader is cut off. */
   held = false;
+  /** While true, writes alone wait: the log is slow. */
+  writesHeld = false;
   term = 0;
   leaderId: string | null = null;
   /** Rounds begun, for tests of batching. */
@@ -54,8 +56,7 @@ export class LocalQuorum {
     const before = this.leader;
     this.term++;
     this.leaderId = nodeId;
-    this.held = false;
-    for (const run of this.#heldBack.splice(0)) run();
+    this.release();
     if (nodeId !== null) {
       this.#apply(new Uint8Array(0), 'noop');
       const clock = this.#member(nodeId).clock;
@@ -67,6 +68,7 @@ export class LocalQuorum {
 
   release(): void {
     this.held = false;
+    this.writesHeld = false;
     for (const run of this.#heldBack.splice(0)) run();
   }
 
@@ -80,11 +82,12 @@ export class LocalQuorum {
     return this.#timeBase.clusterMs + leader.clock.now() - this.#timeBase.atMs;
   }
 
-  /** Runs `then` once a quorum has acknowledged the leader of `term`; `fail` if another leads by then. */
-  quorum(clock: Clock, term: number, then: () => void, fail: () => void): void {
+  /** Runs `then` once a quorum has acknowledged today's leader; `fail` if another leads by then. */
+  quorum(clock: Clock, isWrite: boolean, then: () => void, fail: () => void): void {
+    const { term } = this;
     const attempt = (): void => {
       if (term !== this.term || this.leaderId === null) fail();
-      else if (this.held) this.#heldBack.push(attempt);
+      else if (this.held || (isWrite && this.writesHeld)) this.#heldBack.push(attempt);
       else then();
     };
     clock.setTimeout(attempt, HOP_MS);
@@ -172,7 +175,7 @@ export class LocalMember implements ControlPlane {
         }
       };
       const lost = (): void => reject(new EvenkeelError('outcome_unknown', 'the leader changed meanwhile'));
-      quorum.quorum(this.clock, term, write, lost);
+      quorum.quorum(this.clock, true, write, lost);
     });
   }
 
@@ -181,7 +184,7 @@ export class LocalMember implements ControlPlane {
     quorum.rounds++;
     return new Promise((resolve, reject) => {
       const lost = (): void => reject(new EvenkeelError('no_leader', 'the leader changed meanwhile'));
-      quorum.quorum(this.clock, quorum.term, resolve, lost);
+      quorum.quorum(this.clock, false, resolve, lost);
     });
   }
 
@@ -195,7 +198,8 @@ export class LocalMember implements ControlPlane {
     const asked = this.#quorum.members.get(member);
     const service = asked?.service(method);
     if (service === undefined) throw new EvenkeelError('unknown_method', method);
-    // As between processes: what is asked and answered is copied.
+    // As between processes: it comes in turn, not while that one is stalled, and what is asked and answered is copied.
+    await new Promise<void>((arrived) => asked?.clock.setTimeout(arrived, HOP_MS));
     return structuredClone(await service(structuredClone(params)));
   }
 

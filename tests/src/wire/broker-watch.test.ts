@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BrokerView } from '../../../src/client/index.ts';
+import { BrokerClient, BrokerView } from '../../../src/client/index.ts';
 import type { BrokerPush } from '../../../src/broker-protocol.ts';
 import { BrokerWorld } from '../../support/broker-world.ts';
 import { assign, createStream } from '../../support/placed.ts';
@@ -185,6 +185,45 @@ describe('watching', () => {
     expect(buffered).toBeLessThan(6 * 1024 * 1024);
     await w.run(40_000);
     expect(w.nodes.get('n2')?.surface.connections).toBe(0);
+  });
+
+  it('one that has fallen behind the ring is resynced: a snapshot of now, then what follows', async () => {
+    const w = await world({ maxSets: 8, maxRows: 100 });
+    const beating = new BrokerClient({
+      ...w.clientOptions(w.process('b1')),
+      registration: { id: 'b1', addresses: {} },
+      handlers: {},
+    });
+    beating.start();
+    await w.until('b1 is registered', () => beating.isReady);
+    const b = await RawBroker.open(w, 'n2');
+    await createStream(w, 'big', 3_000);
+    for (let i = 0; i < 2_900; i++) await assign(w, `stream:big/${i}`, ['b1']);
+    w.network.link('n2', 'raw').bytesPerMs = 100;
+    for (let i = 0; i < 4; i++) b.send('watch');
+    await w.run(1_000);
+    for (let i = 2_900; i < 2_950; i++) await assign(w, `stream:big/${i}`, ['b1']);
+    w.network.link('n2', 'raw').bytesPerMs = 0;
+    await w.run(20_000);
+    for (let i = 2_950; i < 2_960; i++) await assign(w, `stream:big/${i}`, ['b1']);
+    await w.run(1_000);
+    expect(types(b.pushes)).toContain('watch.resync');
+    for (const watchId of [1, 2, 3, 4]) {
+      const view = new BrokerView('b1');
+      const seen: number[] = [];
+      for (const push of b.pushes.filter((one) => one['watchId'] === watchId)) {
+        if (push['type'] === 'watch.changes') seen.push(push['revision'] as number);
+        view.take(push as unknown as BrokerPush);
+      }
+      expect(view.assignments.size).toBe(2_960);
+      expect(seen).toEqual([...new Set(seen)].sort((x, y) => x - y));
+      // What the last snapshot holds is not told again.
+      const last = b.pushes.findLast((one) => one['watchId'] === watchId && one['done'] === true);
+      expect(seen.filter((revision) => revision > (last?.['revision'] as number)).length).toBeLessThanOrEqual(
+        60,
+      );
+      expect(view.revision).toBe(w.quorum.machine.view.revision);
+    }
   });
 
   it('whatever breaks, a client ends with the state of the log: no gap, no repeat, nothing goes back', async () => {

@@ -1,0 +1,159 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { WatchedAssignment } from '../../../src/broker-protocol.ts';
+import type { LeadMessage } from '../../../src/broker/copy-protocol.ts';
+import { LedShard } from '../../../src/broker/led-shard.ts';
+import { RecordStore, type ShardLog } from '../../../src/broker/record-store.ts';
+import { BrokerWorld } from '../../support/broker-world.ts';
+
+const ROW: WatchedAssignment = {
+  shard: 'stream:orders/0',
+  leader: 'b1',
+  replicas: ['b1', 'b2', 'b3'],
+  inSync: ['b1', 'b2'],
+  generation: 5,
+  epoch: 5,
+  state: 'active',
+  failedMoves: 0,
+  move: null,
+  resourceRevision: 1,
+};
+
+describe('a shard as its leader keeps it', () => {
+  let w: BrokerWorld;
+  let log: ShardLog;
+  let sent: LeadMessage[];
+  const send = (message: LeadMessage): void => void sent.push(message);
+  const payload = (text: string) => Buffer.from(text);
+
+  beforeEach(async () => {
+    w = new BrokerWorld({});
+    sent = [];
+    const process = w.process('b1');
+    const disk = w.disk('b1').diskOf(process);
+    const store = await w.settled(disk.openStore('records', { createIfMissing: true }));
+    log = await w.settled((await w.settled(RecordStore.open(store))).openShard(ROW.shard, 1));
+  });
+
+  function lead(row: WatchedAssignment = ROW): LedShard {
+    const { clock } = w.process('b1');
+    return new LedShard({ self: 'b1', row, log, clock, copyRate: 1_000, onChange: () => {} });
+  }
+
+  /** Whether a promise has settled by now. */
+  async function isDone(promise: Promise<unknown>): Promise<boolean> {
+    let done = false;
+    promise.then(
+      () => (done = true),
+      () => (done = true),
+    );
+    await w.run(50);
+    return done;
+  }
+
+  it('acknowledges once every in-sync copy has it, whatever the others have', async () => {
+    const led = lead();
+    led.follow('b2', 1, 0, 0, send);
+    const append = led.append([payload('a')]);
+    expect(await isDone(append)).toBe(false);
+    led.follow('b3', 1, 1, 5, send);
+    expect(await isDone(append)).toBe(false);
+    led.acknowledge('b2', 1, 1);
+    expect(await w.settled(append)).toBe(0);
+    expect(led.acknowledged).toBe(1);
+  });
+
+  it('waits for a copy from the moment it is proposed, until a newer row shows what became of it', async () => {
+    const led = lead();
+    led.follow('b2', 1, 0, 0, send);
+    led.follow('b3', 1, 0, 0, send);
+    expect(led.change()).toMatchObject({ generation: 5, inSync: ['b1', 'b2', 'b3'] });
+    const append = led.append([payload('a')]);
+    await w.run(50);
+    led.acknowledge('b2', 1, 1);
+    expect(await isDone(append)).toBe(false);
+    led.update({ ...ROW, generation: 6 });
+    expect(await isDone(append)).toBe(true);
+  });
+
+  it('a copy taken out is waited for until the row shows it gone', async () => {
+    const led = lead({ ...ROW, inSync: ['b1', 'b2', 'b3'] });
+    led.follow('b2', 1, 0, 0, send);
+    led.follow('b3', 1, 0, 0, send);
+    const append = led.append([payload('a')]);
+    await w.run(50);
+    led.acknowledge('b2', 1, 1);
+    expect(led.change()).toBeNull();
+    await w.run(10_100);
+    expect(led.change()).toMatchObject({ inSync: ['b1', 'b2'] });
+    expect(await isDone(append)).toBe(false);
+    led.update({ ...ROW, generation: 6 });
+    expect(await isDone(append)).toBe(true);
+  });
+
+  it('fenced it takes nothing, and is drained once every in-sync copy and the destination hold it all', async () => {
+    const led = lead();
+    led.follow('b2', 1, 0, 0, send);
+    const append = led.append([payload('a')]);
+    await w.run(50);
+    const move = {
+      role: 'leader',
+      from: 'b1',
+      to: 'b3',
+      step: 'fenced',
+      reason: 'balance',
+      copied: true,
+      drops: null,
+      startedAtMs: 0,
+      progressAtMs: 0,
+    } as const;
+    led.update({ ...ROW, state: 'draining', generation: 6, move });
+    await expect(w.settled(led.append([payload('b')]))).rejects.toMatchObject({ code: 'unavailable' });
+    led.follow('b3', 1, 1, 5, send);
+    expect(led.change()).toMatchObject({ inSync: ['b1', 'b2', 'b3'] });
+    expect(led.change()).not.toHaveProperty('drained');
+    led.acknowledge('b2', 1, 1);
+    expect(led.change()).toMatchObject({ generation: 6, inSync: ['b1', 'b2', 'b3'], drained: true });
+    expect(await w.settled(append)).toBe(0);
+  });
+
+  it('cuts a copy back to where the logs part, by the epochs of their records', async () => {
+    await w.settled(log.append([1, 1, 3, 5].map((epoch) => ({ epoch, payload: payload('x') }))));
+    const led = lead();
+    const parting = (end: number, lastEpoch: number): number | 'same' => {
+      sent = [];
+      led.follow('b2', 1, end, lastEpoch, send);
+      const [first] = sent;
+      return first?.type === 'truncate' ? first.to : 'same';
+    };
+    expect(parting(0, 0)).toBe('same');
+    expect(parting(4, 5)).toBe('same');
+    expect(parting(2, 1)).toBe('same');
+    // Longer than ours: to our end; of an epoch that ours lacks: to where ours goes on past it.
+    expect(parting(6, 5)).toBe(4);
+    expect(parting(4, 4)).toBe(3);
+    expect(parting(3, 2)).toBe(2);
+    expect(parting(9, 2)).toBe(2);
+    // The same epoch at the wrong place: one step at a time.
+    expect(parting(3, 1)).toBe(2);
+  });
+
+  it('what an older registration of a copy held counts for nothing', async () => {
+    const led = lead();
+    led.follow('b3', 2, 0, 0, send);
+    led.forget('b3', 3);
+    expect(led.change()).toBeNull();
+    led.follow('b3', 3, 0, 0, send);
+    led.follow('b3', 2, 0, 0, send);
+    expect(sent.at(-1)).toMatchObject({ type: 'refused' });
+    expect(led.change()).toMatchObject({ inSync: ['b1', 'b2', 'b3'] });
+  });
+
+  it('an append under way when the epoch ends has an unknown outcome', async () => {
+    const led = lead();
+    const append = led.append([payload('a')]);
+    append.catch(() => {});
+    await w.run(50);
+    led.close();
+    await expect(w.settled(append)).rejects.toMatchObject({ code: 'outcome_unknown' });
+  });
+});
