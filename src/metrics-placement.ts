@@ -1,5 +1,5 @@
 import type { StateView } from './state/index.ts';
-import { countLevels, countReplication, sumReplication } from './wire/index.ts';
+import { countSpreads, countReplication, perRevision, sumReplication } from './wire/index.ts';
 
 /** What the metrics say of placement. */
 export interface PlacementFigures {
@@ -19,29 +19,16 @@ interface MoveCount {
 }
 
 /** The figures walk every assignment: they are taken again only when the state has changed. */
-export function oncePerRevision(state: StateView): () => PlacementFigures {
-  let taken: { revision: number; figures: PlacementFigures } | null = null;
-  return () => {
-    const { revision } = state;
-    if (taken?.revision !== revision) taken = { revision, figures: takeFigures(state) };
-    return taken.figures;
-  };
-}
+export const placementFigures = perRevision(takeFigures);
 
 function takeFigures(state: StateView): PlacementFigures {
-  const levels = countLevels(state);
-  const live = [...state.brokers.values()].filter(({ lifecycle }) => lifecycle === 'live');
-  let outOfLevel = 0;
-  for (const counts of Object.values(levels.leaders)) {
-    const values = live.map(({ id }) => counts[id] ?? 0);
-    if (values.length > 0 && Math.max(...values) - Math.min(...values) >= 2) outOfLevel += 1;
-  }
+  const spreads = countSpreads(state);
   const { leaderless, short } = sumReplication(countReplication(state));
   return {
-    maxLeaderSpread: levels.maxLeaderSpreadPerResource,
-    outOfLevel,
-    leaderSpreadTotal: levels.leaderSpreadTotal,
-    copySpreadTotal: levels.copySpreadTotal,
+    maxLeaderSpread: spreads.maxLeaderSpreadPerResource,
+    outOfLevel: spreads.resourcesOutOfLevel,
+    leaderSpreadTotal: spreads.leaderSpreadTotal,
+    copySpreadTotal: spreads.copySpreadTotal,
     underReplicated: short,
     leaderless,
     moves: countMoves(state),

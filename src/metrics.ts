@@ -2,7 +2,7 @@ import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { PassStats } from './control/index.ts';
 import type { ControlPlane } from './control-plane.ts';
-import { oncePerRevision, type PlacementFigures } from './metrics-placement.ts';
+import { placementFigures, type PlacementFigures } from './metrics-placement.ts';
 
 const LOOP_RESOLUTION_MS = 10;
 const LOOP_PERCENTILES = [50, 99, 99.9];
@@ -128,7 +128,7 @@ function addState(registry: Registry, { state }: ControlPlane): void {
 }
 
 function addPlacement(registry: Registry, plane: ControlPlane): void {
-  const read = oncePerRevision(plane.state);
+  const read = (): PlacementFigures => placementFigures(plane.state);
   const add = (name: string, help: string, pick: (figures: PlacementFigures) => number): void =>
     gauge(registry, { name: `placement_${name}`, help }, () => pick(read()));
   add('max_leader_spread_per_resource', 'Most leaders less fewest, worst resource', (f) => f.maxLeaderSpread);

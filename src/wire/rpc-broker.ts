@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { brokerRow, compareStrings } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { BrokerRow, StateView } from '../state/index.ts';
+import { perRevision } from './rpc-per-revision.ts';
 import { brokerRowSchema, counterSchema, idSchema } from './rpc-schemas.ts';
 import { defineRead, defineWrite, type RpcContext } from './rpc-types.ts';
 
@@ -20,7 +21,9 @@ interface Load {
 }
 
 /** What every broker holds now, moves in flight as they stand. */
-function loads(state: StateView): Map<string, Load> {
+const loads = perRevision(takeLoads);
+
+function takeLoads(state: StateView): ReadonlyMap<string, Load> {
   const held = new Map<string, Load>();
   for (const id of state.brokers.keys()) held.set(id, { leaders: 0, copies: 0 });
   for (const row of state.assignments.values()) {

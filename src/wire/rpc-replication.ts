@@ -1,5 +1,6 @@
 import { compareStrings, resourceKey, splitShard } from '../../placement/index.ts';
 import type { StateView } from '../state/index.ts';
+import { perRevision } from './rpc-per-revision.ts';
 
 /** How a resource's shards and copies stand. */
 export interface ReplicationRow {
@@ -15,7 +16,9 @@ export interface ReplicationRow {
 }
 
 /** A row a resource, by key. */
-export function countReplication(state: StateView): ReplicationRow[] {
+export const countReplication = perRevision(takeReplication);
+
+function takeReplication(state: StateView): ReplicationRow[] {
   const rows = new Map<string, { -readonly [K in keyof ReplicationRow]: ReplicationRow[K] }>();
   for (const resource of state.resources.values()) {
     const key = resourceKey(resource);
