@@ -1,3 +1,4 @@
+import type { Clock } from '../../raft/index.ts';
 import type {
   ControlPlane,
   Leadership,
@@ -104,6 +105,7 @@ export class AdminNode {
   readonly plane: HarnessPlane;
   readonly faults: unknown[] = [];
   readonly health = { storageOpen: true, draining: false };
+  clock: Clock = createSystemClock();
   surface!: AdminSurface;
   #listener: Listener | null = null;
 
@@ -128,7 +130,7 @@ export class AdminNode {
     const metrics = createMetrics(this.plane, stats);
     this.surface = createAdminSurface({
       plane: this.plane,
-      clock: createSystemClock(),
+      clock: this.clock,
       health: { storageOpen: () => this.health.storageOpen, draining: () => this.health.draining },
       metrics,
       version: '9.9.9',

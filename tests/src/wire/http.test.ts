@@ -1,5 +1,6 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { BODY_TIMEOUT_MS } from '../../../src/wire/http-respond.ts';
 import { AdminNode } from '../../support/admin-node.ts';
 
 let node: AdminNode;
@@ -209,13 +210,44 @@ describe('/metrics', () => {
 });
 
 describe('a client that sends slowly', () => {
-  it('and goes away half-way leaves nothing behind', async () => {
-    const { port } = new URL(node.url);
-    const socket = connect(Number(port), '127.0.0.1');
+  const begin =
+    'POST /rpc HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"json';
+
+  async function dial(to: AdminNode): Promise<Socket> {
+    const socket = connect(Number(new URL(to.url).port), '127.0.0.1');
     await new Promise((resolve) => socket.once('connect', resolve));
-    socket.write(
-      'POST /rpc HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{"json',
-    );
+    socket.write(begin);
+    return socket;
+  }
+
+  it('is answered and let go once its time is over', async () => {
+    const slow = new AdminNode();
+    const system = slow.clock;
+    const armed = new Promise<() => void>((resolve) => {
+      slow.clock = {
+        ...system,
+        setTimeout(callback, delayMs) {
+          if (delayMs === BODY_TIMEOUT_MS) resolve(callback);
+          return {};
+        },
+      };
+    });
+    await slow.listen('127.0.0.1:0');
+    const socket = await dial(slow);
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (text: string) => (answer += text));
+    const ended = new Promise((resolve) => socket.once('end', resolve));
+    (await armed)();
+    await ended;
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect(answer).toContain('connection: close');
+    expect(answer).toContain('"code":"protocol_error"');
+    socket.destroy();
+    await slow.stop();
+  });
+
+  it('and goes away half-way leaves nothing behind', async () => {
+    const socket = await dial(node);
     await new Promise((resolve) => setImmediate(resolve));
     socket.destroy();
     expect((await fetchJson('/version')).status).toBe(200);
