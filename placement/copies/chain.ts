@@ -61,7 +61,9 @@ export class Layout {
   }
 
   isLevel(): boolean {
-    return this.view.brokers.liveList.every((b) => this.off(b) === 0);
+    const { liveList } = this.view.brokers;
+    for (let i = 0; i < liveList.length; i++) if (this.off(liveList[i] ?? 0) !== 0) return false;
+    return true;
   }
 
   /** May the shard's copy on `from` go to `to`, as far as sets, caps and zones are concerned? */
@@ -81,9 +83,15 @@ export class Layout {
     const { share } = this.targets.of(this.r);
     const above = (b: number, least: number): boolean => this.off(b) >= least;
     const below = (b: number, least: number): boolean => this.off(b) <= -least;
+    const quotas = this.targets.quotas();
+    // Where quotas are known, moves go only from above one to below one.
+    const takes = (b: number): boolean =>
+      this.copies(b) < (quotas === null ? share.ceiling(b) : quotas(this.r, b));
+    const gives = (b: number): boolean =>
+      this.copies(b) > (quotas === null ? share.floor(b) : quotas(this.r, b));
     return [
-      { first: 'source', isSource: (b) => above(b, 1), isSink: (b) => this.copies(b) < share.ceiling(b) },
-      { first: 'sink', isSource: (b) => this.copies(b) > share.floor(b), isSink: (b) => below(b, 1) },
+      { first: 'source', isSource: (b) => above(b, 1), isSink: takes },
+      { first: 'sink', isSource: gives, isSink: (b) => below(b, 1) },
       { first: 'source', isSource: (b) => above(b, 2), isSink: (b) => this.copies(b) <= share.ceiling(b) },
       { first: 'sink', isSource: (b) => this.copies(b) >= share.floor(b), isSink: (b) => below(b, 2) },
     ];

@@ -29,29 +29,25 @@ const WINDOW = 64;
  */
 export class Dealer {
   readonly #deal: Deal;
-  readonly #zoneOf: Int32Array;
-  /** By group: a zone of several brokers, or (the last) all lone brokers together. */
-  readonly #groupOf: Int32Array;
   readonly #groups: Group[];
   /** By broker: rows to come that it leads. */
   readonly #leads: Int32Array;
   /** By leader and group: followers that its rows so far should have taken, less those they took. */
-  readonly #credit = new Map<number, Float64Array>();
+  readonly #credit = new Map<number, number[]>();
   readonly #quota: Float64Array;
+  /** Of the row in hand, by group: followers it takes at least, and at most. */
+  readonly #least: number[];
+  readonly #most: number[];
   #rowsLeft: number;
 
   constructor(deal: Deal) {
     const { field, leaders, seats } = deal;
     this.#deal = deal;
-    this.#zoneOf = field.brokers.zone;
     this.#rowsLeft = leaders.length;
     this.#leads = new Int32Array(seats.length);
     for (const b of leaders) this.#leads[b] = (this.#leads[b] ?? 0) + 1;
-    const pool = field.shared.length;
-    this.#groupOf = new Int32Array(seats.length).fill(pool);
-    const groupOfZone = new Map([...field.shared].map((z, g) => [z, g]));
-    this.#groups = Array.from({ length: pool + 1 }, (_, g) => ({
-      lone: g === pool,
+    this.#groups = Array.from({ length: field.groups }, (_, g) => ({
+      lone: g === field.shared.length,
       seats: 0,
       leads: 0,
       slack: 0,
@@ -59,13 +55,15 @@ export class Dealer {
       members: [],
       open: [],
     }));
+    this.#least = this.#groups.map(() => 0);
+    this.#most = this.#groups.map(() => 0);
     for (const b of field.members) {
-      const g = groupOfZone.get(this.#zoneOf[b] ?? 0) ?? pool;
-      this.#groupOf[b] = g;
-      const group = this.#group(g);
-      group.seats += seats[b] ?? 0;
+      const left = seats[b] ?? 0;
+      if (left === 0) continue;
+      const group = this.#group(field.groupOf[b] ?? 0);
+      group.seats += left;
       group.leads += this.#leads[b] ?? 0;
-      if ((seats[b] ?? 0) > 0) group.members.push(b);
+      group.members.push(b);
       if (this.#follower(b) > 0) group.open.push(b);
     }
     const rows = Math.max(1, this.#rowsLeft);
@@ -76,7 +74,7 @@ export class Dealer {
         least: group.lone ? 0 : Math.floor(group.seats / rows),
         most: group.lone ? group.members.length : Math.ceil(group.seats / rows),
       })),
-      deal.factor - 1,
+      { followers: deal.factor - 1, rows },
     );
   }
 
@@ -84,11 +82,12 @@ export class Dealer {
   next(row: number): number[] {
     const leader = this.#deal.leaders[row] ?? 0;
     const set = [leader];
-    const counts = this.#counts(leader);
+    this.#count(leader);
     this.#take(leader, true);
-    this.#groups.forEach((group, g) => {
-      for (let n = counts[g] ?? 0; n > 0; n--) this.#pick(group, set, row);
-    });
+    for (let g = 0; g < this.#groups.length; g++) {
+      const group = this.#group(g);
+      for (let n = this.#least[g] ?? 0; n > 0; n--) this.#pick(group, set, row);
+    }
     // Seats that do not fit (caps): any broker that still has one.
     while (set.length < this.#deal.factor && this.#groups.some((group) => this.#pick(group, set, row)));
     this.#rowsLeft--;
@@ -106,12 +105,11 @@ export class Dealer {
     return (this.#deal.seats[b] ?? 0) - (this.#leads[b] ?? 0);
   }
 
-  /** How many followers the row takes from each group. */
-  #counts(leader: number): Int32Array {
+  /** How many followers the row takes from each group: left in `#least`. */
+  #count(leader: number): void {
     const rows = this.#rowsLeft;
-    const own = this.#groupOf[leader] ?? 0;
-    const least = new Int32Array(this.#groups.length);
-    const most = new Int32Array(this.#groups.length);
+    const own = this.#deal.field.groupOf[leader] ?? 0;
+    const [least, most] = [this.#least, this.#most];
     let free = this.#deal.factor - 1;
     for (let g = 0; g < this.#groups.length; g++) {
       const group = this.#group(g);
@@ -124,8 +122,7 @@ export class Dealer {
       most[g] = Math.max(least[g] ?? 0, Math.min(available, limit));
       free -= least[g] ?? 0;
     }
-    this.#share(leader, { least, most, free });
-    return least;
+    this.#share(leader, free);
   }
 
   /** Brokers of a group, but the leader, that have a seat in every row left. */
@@ -149,30 +146,31 @@ export class Dealer {
   }
 
   /** Gives the row's free picks to the groups in turn, each leader's rows by their quotas. */
-  #share(leader: number, picks: { least: Int32Array; most: Int32Array; free: number }): void {
+  #share(leader: number, picks: number): void {
     const n = this.#groups.length;
-    const own = this.#groupOf[leader] ?? 0;
+    const own = this.#deal.field.groupOf[leader] ?? 0;
+    const [least, most] = [this.#least, this.#most];
     let credit = this.#credit.get(leader);
     if (credit === undefined) {
-      credit = new Float64Array(n);
+      credit = least.map(() => 0);
       this.#credit.set(leader, credit);
     }
     for (let g = 0; g < n; g++) {
-      credit[g] = (credit[g] ?? 0) + (this.#quota[own * n + g] ?? 0) - (picks.least[g] ?? 0) * QUOTA_UNIT;
+      credit[g] = (credit[g] ?? 0) + (this.#quota[own * n + g] ?? 0) - (least[g] ?? 0) * QUOTA_UNIT;
     }
-    for (let free = picks.free; free > 0; free--) {
+    for (let free = picks; free > 0; free--) {
       let best = -1;
       for (let g = 0; g < n; g++) {
-        if ((picks.least[g] ?? 0) >= (picks.most[g] ?? 0)) continue;
+        if ((least[g] ?? 0) >= (most[g] ?? 0)) continue;
         if (best < 0 || this.#before(credit, g, best)) best = g;
       }
       if (best < 0) return;
-      picks.least[best] = (picks.least[best] ?? 0) + 1;
+      least[best] = (least[best] ?? 0) + 1;
       credit[best] = (credit[best] ?? 0) - QUOTA_UNIT;
     }
   }
 
-  #before(credit: Float64Array, a: number, b: number): boolean {
+  #before(credit: readonly number[], a: number, b: number): boolean {
     const difference = (credit[a] ?? 0) - (credit[b] ?? 0);
     if (difference !== 0) return difference > 0;
     const left = (g: number): number => this.#group(g).seats % this.#rowsLeft;
@@ -235,7 +233,7 @@ export class Dealer {
 
   #take(b: number, leads: boolean): void {
     const { seats } = this.#deal;
-    const group = this.#group(this.#groupOf[b] ?? 0);
+    const group = this.#group(this.#deal.field.groupOf[b] ?? 0);
     seats[b] = (seats[b] ?? 0) - 1;
     group.seats--;
     if (leads) this.#leads[b] = (this.#leads[b] ?? 0) - 1;

@@ -14,6 +14,9 @@ export class Field {
   readonly start: Int32Array;
   /** Zones with two live brokers or more. */
   readonly shared: Int32Array;
+  /** By broker: the place of its zone in `shared`; lone brokers are one more group, the last. */
+  readonly groupOf: Int32Array;
+  readonly groups: number;
   /** Live brokers with a cap, and by broker the place in that list (NONE: no cap). */
   readonly capped: Int32Array;
   readonly cappedIndex: Int32Array;
@@ -41,6 +44,10 @@ export class Field {
     const all = Array.from({ length: brokers.zoneCount }, (_, z) => z);
     this.zones = Int32Array.from(all.filter((z) => this.size(z) > 0));
     this.shared = Int32Array.from(all.filter((z) => this.size(z) > 1));
+    this.groups = this.shared.length + (this.shared.length < this.zones.length ? 1 : 0);
+    const groupOfZone = new Int32Array(brokers.zoneCount).fill(this.shared.length);
+    this.shared.forEach((z, g) => (groupOfZone[z] = g));
+    this.groupOf = brokers.zone.map((z) => groupOfZone[z] ?? 0);
     this.capped = Int32Array.from(brokers.liveList.filter((b) => brokers.cap[b] !== NO_CAP));
     this.cappedIndex = new Int32Array(brokers.count).fill(NONE);
     this.capped.forEach((b, i) => (this.cappedIndex[b] = i));

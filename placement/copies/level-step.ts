@@ -203,13 +203,17 @@ export function totalsStep(
   const under = new Set(live.filter((b) => off(b) < 0));
   if (over.size === 0 && under.size === 0) return null;
   const open = live.filter((b) => (view.tally.copies[b] ?? 0) < (totals.ceiling[b] ?? 0) && view.room(b) > 0);
+  const quotas = targets.quotas();
   let best: Candidate | null = null;
   for (let r = 0; r < view.resourceCount && best?.key[0] !== 0; r++) {
     if ((view.tally.shards[r] ?? 0) === 0) continue;
     const layout = new Layout(view, targets, r, null);
     const { share } = targets.of(r);
-    const gives = (b: number): boolean => view.tally.copiesOf(r, b) > share.floor(b);
-    const takers = open.filter((b) => view.tally.copiesOf(r, b) < share.ceiling(b));
+    const gives = (b: number): boolean =>
+      view.tally.copiesOf(r, b) > (quotas === null ? share.floor(b) : quotas(r, b));
+    const takers = open.filter(
+      (b) => view.tally.copiesOf(r, b) < (quotas === null ? share.ceiling(b) : quotas(r, b)),
+    );
     const needy = takers.filter((b) => under.has(b));
     if (needy.length === 0 && !live.some((b) => over.has(b) && gives(b))) continue;
     for (let s = view.firstShard[r] ?? 0; s < (view.firstShard[r + 1] ?? 0); s++) {

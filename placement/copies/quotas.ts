@@ -9,7 +9,11 @@ export interface QuotaGroup {
   readonly most: number;
 }
 
+/** Rounds of fitting; few rows, or many groups, need less of it. */
 const ROUNDS = 24;
+const FEW_ROUNDS = 4;
+const FEW_ROWS = 64;
+const MANY_GROUPS = 16;
 /** Quotas are in units of 2^-20 of a follower. */
 export const QUOTA_UNIT = 2 ** 20;
 
@@ -20,13 +24,16 @@ export const QUOTA_UNIT = 2 ** 20;
  * result only guides: what a row may and must take is decided exactly, row by row. Sums, products and quotients of
  * doubles are the same on every machine.
  */
-export function quotas(groups: readonly QuotaGroup[], followers: number): Float64Array {
+export function quotas(
+  groups: readonly QuotaGroup[],
+  { followers, rows }: { readonly followers: number; readonly rows: number },
+): Float64Array {
   const n = groups.length;
   const x = new Float64Array(n * n);
   for (let i = 0; i < n; i++) {
     for (let j = 0; j < n; j++) x[i * n + j] = bounded(groups, i, j, groups[j]?.seats ?? 0);
   }
-  const rounds = n > 16 ? ROUNDS / 4 : ROUNDS;
+  const rounds = rows <= FEW_ROWS || n > MANY_GROUPS ? FEW_ROUNDS : ROUNDS;
   for (let round = 0; round < rounds; round++) {
     for (let j = 0; j < n; j++) {
       let sum = 0;

@@ -16,6 +16,11 @@ export class Share {
   readonly #num: number;
   readonly #den: number;
   readonly #held: ReadonlyMap<number, Level>;
+  /** Parts follow from weights alone. */
+  readonly #plain: boolean;
+  #weight = NONE;
+  #floor = 0;
+  #remainder = 0;
 
   constructor(field: Field, shards: number, bounds: Bounds, solved: Solved) {
     this.field = field;
@@ -25,6 +30,7 @@ export class Share {
     this.#num = solved.common.num;
     this.#den = solved.common.den;
     this.#held = solved.held;
+    this.#plain = bounds.room === null && solved.held.size === 0;
   }
 
   /** Most copies of this resource that the broker can hold. */
@@ -33,21 +39,32 @@ export class Share {
   }
 
   floor(b: number): number {
-    const limit = this.limit(b);
-    const { num, den } = this.#level(b);
-    const scaled = (this.field.brokers.weight[b] ?? 0) * num;
-    return scaled >= limit * den ? limit : Math.floor(scaled / den);
+    this.#work(b);
+    return this.#floor;
   }
 
   ceiling(b: number): number {
-    return this.remainder(b) === 0 ? this.floor(b) : this.floor(b) + 1;
+    this.#work(b);
+    return this.#remainder === 0 ? this.#floor : this.#floor + 1;
   }
 
   /** `t_b - floor` is `remainder / denominator`. */
   remainder(b: number): number {
+    this.#work(b);
+    return this.#remainder;
+  }
+
+  /** Works out a broker's part, unless it is that of the last one asked for: most brokers weigh the same. */
+  #work(b: number): void {
+    const weight = this.field.brokers.weight[b] ?? 0;
+    if (this.#plain && weight === this.#weight) return;
+    const limit = this.limit(b);
     const { num, den } = this.#level(b);
-    const scaled = (this.field.brokers.weight[b] ?? 0) * num;
-    return scaled >= this.limit(b) * den ? 0 : scaled % den;
+    const scaled = weight * num;
+    const full = scaled >= limit * den;
+    this.#floor = full ? limit : Math.floor(scaled / den);
+    this.#remainder = full ? 0 : scaled % den;
+    this.#weight = weight;
   }
 
   denominator(b: number): number {

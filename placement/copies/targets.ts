@@ -3,6 +3,7 @@ import { Rendezvous, type Ranking } from '../hash.ts';
 import type { View } from '../view.ts';
 import { splitCaps, type CapParts } from './caps.ts';
 import { Field } from './field.ts';
+import { chooseQuotas, type CopyQuotas } from './quota-choice.ts';
 import { share, type Share } from './share.ts';
 import { zoneRule, type ZoneRule } from './zone-limit.ts';
 
@@ -26,6 +27,7 @@ export class CopyTargets {
   readonly #targets: (ResourceTarget | undefined)[];
   #caps: CapParts | undefined;
   #totals: Totals | undefined;
+  #quotas: CopyQuotas | null | undefined;
 
   constructor(view: View) {
     this.view = view;
@@ -71,6 +73,12 @@ export class CopyTargets {
   /** What the broker's copies in total should be: the sum of its `t_b`, rounded down and up. */
   totals(): Totals {
     return (this.#totals ??= sumOfTargets(this));
+  }
+
+  /** Whole copies by resource and broker; `null` where zones decide the rounding. */
+  quotas(): CopyQuotas | null {
+    if (this.#quotas === undefined) this.#quotas = chooseQuotas(this);
+    return this.#quotas;
   }
 
   #build(r: number): ResourceTarget {

@@ -43,7 +43,7 @@ describe('t_b', () => {
   });
 
   it('rounds what is no whole number down and up', () => {
-    expect(shares(racks('-----'), 61, 3, 'broker')).toEqual(Array(5).fill([36, 37]));
+    expect(shares(racks('-----'), 61, 3, 'broker')).toEqual(Array.from({ length: 5 }, () => [36, 37]));
   });
 
   it('counts a broker with a cap at its cap', () => {
@@ -67,7 +67,10 @@ describe('t_b', () => {
   });
 
   it('keeps a zone above its least where zones are fewer than copies', () => {
-    expect(shares(racks('AAAAAAB'), 7, 2, 'zone')).toEqual([...Array(6).fill([1, 2]), [7, 7]]);
+    expect(shares(racks('AAAAAAB'), 7, 2, 'zone')).toEqual([
+      ...Array.from({ length: 6 }, () => [1, 2]),
+      [7, 7],
+    ]);
   });
 
   it('does not depend on where the copies of a capped broker lie', () => {

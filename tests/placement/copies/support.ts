@@ -69,7 +69,7 @@ export function cluster(
 
 /** `racks('AABBC')`: brokers b1, b2, … in those racks; `-` for none. */
 export function racks(letters: string): BrokerSpec[] {
-  return [...letters].map((zone, i) => ({ id: `b${i + 1}`, zone: zone === '-' ? null : zone }));
+  return letters.split('').map((zone, i) => ({ id: `b${i + 1}`, zone: zone === '-' ? null : zone }));
 }
 
 export function viewOf(from: Cluster): View {
