@@ -1,4 +1,5 @@
 import { matchHandovers, type Offer } from './handover-matching.ts';
+import { couldLead } from './leader-start.ts';
 import type { Pass } from './pass.ts';
 
 /** A leadership that can be handed over without copying. */
@@ -76,10 +77,8 @@ export class LeaderMoves {
     for (let s = view.firstShard[r] ?? 0; s < end; s++) {
       const from = view.nextLeader(s);
       if ((supply[from] ?? 0) === 0 || !this.#pass.view.free(s)) continue;
-      const fits = durable
-        ? (b: number): boolean => view.isInSync(s, b)
-        : (b: number): boolean => view.holds(s, b) || view.room(b) > 0;
-      const to = needing.filter(fits);
+      // Without a log every broker that could take the shard takes it at once.
+      const to = needing.filter((b) => (durable ? view.isInSync(s, b) : couldLead(this.#pass, s, b)));
       if (to.length === 0) continue;
       const ranking = rendezvous.of(view.shardKey(s));
       found.push({

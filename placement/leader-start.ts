@@ -94,6 +94,17 @@ export function keepsZones(pass: Pass, s: number, to: number): boolean {
 }
 
 /**
+ * Some time, if not now, `to` could take the shard over: its copy is in sync, or it holds none and has room for one
+ * without costing the shard a zone (which a drain may).
+ */
+export function couldLead(pass: Pass, s: number, to: number): boolean {
+  const { view } = pass;
+  if (view.holds(s, to)) return view.isInSync(s, to);
+  if (view.room(to) <= 0) return false;
+  return view.brokers.live[view.nextLeader(s)] === 0 || keepsZones(pass, s, to);
+}
+
+/**
  * The shard that `from` hands to `to` by copying: of those it leads that `to` holds no copy of, the one whose moves
  * failed least, then that leaves zones and copies better, then by score. NONE: there is none.
  */
@@ -108,7 +119,7 @@ export function shardToCopy(
   const end = view.firstShard[r + 1] ?? 0;
   for (let s = view.firstShard[r] ?? 0; s < end; s++) {
     if (view.nextLeader(s) !== from || !view.free(s) || taken.has(s) || view.holds(s, to)) continue;
-    if (optional && !keepsZones(pass, s, to)) continue;
+    if (optional && !couldLead(pass, s, to)) continue;
     const vector = pass.objective.vectorAfter(s, setAfter(pass, s, to));
     const ranking = pass.rendezvous.of(view.shardKey(s));
     // The higher it scores there than here: the shard that came this way is the last to be sent back.

@@ -1,4 +1,5 @@
 import { matchHandovers, type Offer } from './handover-matching.ts';
+import { couldLead } from './leader-start.ts';
 import type { Pass } from './pass.ts';
 
 /**
@@ -22,27 +23,27 @@ export function minimumLeaderMoves(pass: Pass): number | null {
 }
 
 function movesOf(pass: Pass, r: number): number {
-  const { view, targets } = pass;
+  const { view } = pass;
   let moves = 0;
   for (let b = 0; b < view.brokers.count; b++) {
-    moves += Math.max(0, view.tally.leadersOf(r, b) - targetOf(pass, r, b, targets.of(r, b)));
+    moves += Math.max(0, view.tally.leadersOf(r, b) - targetOf(pass, r, b));
   }
   return moves;
 }
 
-function targetOf(pass: Pass, _r: number, b: number, target: number): number {
-  return pass.view.brokers.live[b] === 1 ? target : 0;
+function targetOf({ view, targets }: Pass, r: number, b: number): number {
+  return view.brokers.live[b] === 1 ? targets.of(r, b) : 0;
 }
 
-/** Some move towards the targets has no shard that could make it: its destination is full, or holds a copy out of sync. */
+/** Some move towards the targets has no shard that could make it: caps, or copies that are not in sync, stand in the way. */
 function isBlocked(pass: Pass, r: number, moves: number): boolean {
-  const { view, targets } = pass;
+  const { view } = pass;
   const { count, liveList } = view.brokers;
   const supply = new Int32Array(count);
   const demand = new Int32Array(count);
   let clear = true;
   for (let b = 0; b < count; b++) {
-    const difference = view.tally.leadersOf(r, b) - targetOf(pass, r, b, targets.of(r, b));
+    const difference = view.tally.leadersOf(r, b) - targetOf(pass, r, b);
     if (difference > 0) supply[b] = difference;
     else demand[b] = -difference;
     if (difference < 0 && view.room(b) < -difference) clear = false;
@@ -53,8 +54,8 @@ function isBlocked(pass: Pass, r: number, moves: number): boolean {
   for (let s = view.firstShard[r] ?? 0; s < end; s++) {
     const from = view.nextLeader(s);
     if (view.counts[s] === 0 || (supply[from] ?? 0) === 0) continue;
-    clear &&= needing.every((b) => !view.holds(s, b) || view.isInSync(s, b));
-    const to = needing.filter((b) => (view.holds(s, b) ? view.isInSync(s, b) : view.room(b) > 0));
+    clear &&= view.finished(s).every((b) => view.brokers.live[b] === 1 && view.isInSync(s, b));
+    const to = needing.filter((b) => couldLead(pass, s, b));
     offers.push({ shard: s, from, to });
   }
   if (clear) return false;

@@ -110,7 +110,6 @@ describe('random clusters', () => {
       fresh: true,
       caps: true,
       outOfSync: true,
-      movesInFlight: true,
       ephemeral: true,
     },
     () => {},
