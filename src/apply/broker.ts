@@ -1,7 +1,7 @@
 import { MAX_BROKERS, type Command } from '../command/index.ts';
-import type { BrokerRow, ClusterState } from '../state/index.ts';
+import type { AssignmentRow, BrokerRow, ClusterState } from '../state/index.ts';
 import { done, refuse, someOf, type Outcome } from './outcome.ts';
-import { rewrite, rowsOn, without } from './row.ts';
+import { rewrite, rowsOn, without, type RowPatch } from './row.ts';
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>;
 
@@ -27,33 +27,37 @@ export function registerBroker(state: ClusterState, { broker }: Of<'registerBrok
   if (before !== undefined) {
     const sameStore = before.storeId !== null && before.storeId === broker.storeId;
     if (before.imported || sameStore) comeBack(state, broker.id, incarnation);
-    else startEmpty(state, broker.id);
+    else startEmpty(state, broker.id, incarnation);
   }
   return done({ incarnation, lifecycle: row.lifecycle });
 }
 
-/**
- * The same store: the marks stay, and what it leads is opened anew, a fence of the old process undone. A move to it
- * that is not fenced yet is staged for the new incarnation by this very write; a fenced one is not cut over to a
- * process that the fence did not know.
- */
+/** The same store: the marks stay, and what it leads is opened anew, a fence of the old process undone. */
 function comeBack(state: ClusterState, broker: string, incarnation: number): void {
   for (const row of rowsOn(state, broker)) {
     if (row.leader === broker) {
       const move = row.move?.step === 'fenced' ? { ...row.move, step: 'staged' as const } : row.move;
       rewrite(state, row, { state: 'assigning', move, drained: false }, { opensEpoch: true });
-      continue;
+    } else {
+      rewrite(state, row, { ...restaged(row, broker, incarnation), drained: false });
     }
-    const restaged = row.move?.to === broker && row.move.step !== 'fenced';
-    rewrite(state, row, { drained: false, ...(restaged ? { stagedIncarnation: incarnation } : {}) });
   }
 }
 
 /** Another store, or none named: it holds nothing of what the old one held. */
-function startEmpty(state: ClusterState, broker: string): void {
+function startEmpty(state: ClusterState, broker: string, incarnation: number): void {
   for (const row of rowsOn(state, broker)) {
-    rewrite(state, row, { inSync: without(row.inSync, broker), drained: false });
+    const inSync = without(row.inSync, broker);
+    rewrite(state, row, { ...restaged(row, broker, incarnation), inSync, drained: false });
   }
+}
+
+/**
+ * A move to the broker that is not fenced yet goes on, staged by this very write for the new incarnation. A fenced one
+ * is never cut over to a process that the fence did not know.
+ */
+function restaged(row: AssignmentRow, broker: string, incarnation: number): RowPatch {
+  return row.move?.to === broker && row.move.step !== 'fenced' ? { stagedIncarnation: incarnation } : {};
 }
 
 /** Down or left, as the Raft leader decided of this very incarnation. */

@@ -20,7 +20,8 @@ export function createResource(state: ClusterState, { resource }: Of<'createReso
   }
   if (state.shardCount + resource.shards > MAX_SHARDS)
     return tooManyShards(state.shardCount + resource.shards);
-  return done({ resource: state.putResource({ ...resource, createdRevision: state.appliedIndex }) });
+  state.putResource({ ...resource, createdRevision: state.appliedIndex });
+  return done({ resource: key });
 }
 
 export function alterResource(state: ClusterState, command: Of<'alterResource'>): Outcome {
@@ -38,14 +39,14 @@ export function alterResource(state: ClusterState, command: Of<'alterResource'>)
   const labels = patchLabels(row.labels, command.labels ?? {});
   const problem = labelsProblem(key, labels);
   if (problem !== null) return refuse(problem.code, problem.message);
-  const resource = state.putResource({
+  state.putResource({
     ...row,
     shards,
     labels,
     replicationFactor: command.replicationFactor ?? row.replicationFactor,
     zonePolicy: command.zonePolicy === undefined ? row.zonePolicy : command.zonePolicy,
   });
-  return done({ resource });
+  return done({ resource: key });
 }
 
 /** The resource and every assignment of it go with this one entry. */

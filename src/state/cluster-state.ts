@@ -134,12 +134,11 @@ export class ClusterState implements StateView {
     this.#changed({ kind: 'brokerRemoved', id });
   }
 
-  putResource(resource: Omit<ResourceRow, 'revision'>): ResourceRow {
+  putResource(resource: Omit<ResourceRow, 'revision'>): void {
     const row = { ...resource, revision: this.appliedIndex };
     const previous = this.#resources.put(resourceKey(row), row);
     this.#shardCount += row.shards - (previous?.shards ?? 0);
     this.#changed({ kind: 'resource', resource: row });
-    return row;
   }
 
   deleteResource(key: string): void {

@@ -123,10 +123,13 @@ describe('a registration', () => {
       }).result;
     const cutOver = () => h.place({ step: 'cutOver', opensEpoch: true, next: decided(['b2', 'b1']) });
     expect(stage()).toBe('accepted');
-    h.register('b2');
-    expect(h.assignment().stagedIncarnation).toBe(2);
+    h.register('b2', { storeId: 'fresh' });
+    expect(h.assignment()).toMatchObject({ stagedIncarnation: 2, inSync: ['b1'] });
+    h.report('b1', [{ inSync: ['b1', 'b2'] }]);
+    h.register('b2', { storeId: 'fresh' });
+    expect(h.assignment()).toMatchObject({ stagedIncarnation: 3, inSync: ['b1', 'b2'] });
     expect(fence()).toBe('accepted');
-    h.register('b2');
+    h.register('b2', { storeId: 'fresh' });
     expect(cutOver()).toMatchObject({ result: 'stale', detail: expect.stringMatching(/registered anew/) });
   });
 
