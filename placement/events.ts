@@ -63,19 +63,18 @@ export interface Operator {
 
 /** Applies one event. Answers the steps that an operator's request made, already carried out. */
 export function applyAction(cluster: SimCluster, action: SimAction, operator: Operator): readonly Step[] {
-  switch (action.type) {
-    case 'move':
-      return rowsOf(cluster, action.shard).map(({ shard }) =>
-        carryOut(cluster, operator.startMove(cluster.snapshot(), cluster.reports(), { ...action, shard })),
-      );
-    case 'cancel':
-      return rowsOf(cluster, action.shard).map(({ shard }) =>
-        carryOut(cluster, operator.cancelMove(cluster.snapshot(), cluster.reports(), shard)),
-      );
-    default:
-      applyChange(cluster, action);
-      return [];
+  if (action.type === 'move') {
+    return rowsOf(cluster, action.shard).map(({ shard }) =>
+      carryOut(cluster, operator.startMove(cluster.snapshot(), cluster.reports(), { ...action, shard })),
+    );
   }
+  if (action.type === 'cancel') {
+    return rowsOf(cluster, action.shard).map(({ shard }) =>
+      carryOut(cluster, operator.cancelMove(cluster.snapshot(), cluster.reports(), shard)),
+    );
+  }
+  applyChange(cluster, action);
+  return [];
 }
 
 function applyChange(

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { clusterFile, type ClusterFile } from '../../placement/index.ts';
 import { clusterProblem, policyProblem, quote } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';

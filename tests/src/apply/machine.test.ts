@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Packr } from 'msgpackr';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Entry } from '../../../raft/index.ts';
 import { Machine } from '../../../src/apply/index.ts';
 import { COMMAND_VERSION, encodeCommand, UnknownCommand } from '../../../src/command/index.ts';
@@ -170,18 +170,17 @@ describe('hazard 22: the same log makes the same bytes', () => {
   it('in another time zone and locale', () => {
     const h = used();
     const { TZ: zone, LC_ALL: locale } = process.env;
-    const compare = String.prototype.localeCompare;
+    const byLocale = vi.spyOn(String.prototype, 'localeCompare').mockImplementation(() => {
+      throw new Error('a comparison by locale');
+    });
     try {
       process.env['TZ'] = 'Pacific/Kiritimati';
       process.env['LC_ALL'] = 'tr_TR.UTF-8';
-      String.prototype.localeCompare = () => {
-        throw new Error('a comparison by locale');
-      };
       const copy = replay(h.log);
       expect(copy.snapshot()).toEqual(h.machine.snapshot());
       expect(copy.view.stateHash).toBe(h.state.stateHash);
     } finally {
-      String.prototype.localeCompare = compare;
+      byLocale.mockRestore();
       for (const [key, value] of [
         ['TZ', zone],
         ['LC_ALL', locale],

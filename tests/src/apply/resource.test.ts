@@ -11,8 +11,13 @@ beforeEach(() => {
   h.create('s', { shards: 2, labels: { team: 'a' } });
 });
 
-const alter = (over: object): Command =>
-  ({ type: 'alterResource', kind: 'stream', name: 's', expectedRevision: null, ...over }) as Command;
+const alter = (over: object): Command => ({
+  type: 'alterResource',
+  kind: 'stream',
+  name: 's',
+  expectedRevision: null,
+  ...over,
+});
 
 const row = () => {
   const found = h.state.resources.get('stream:s');

@@ -137,7 +137,7 @@ describe('an entry', () => {
 });
 
 /** Every place of a value, with the value there replaced. */
-function* mutations(value: unknown, replace: (rest: unknown) => unknown): Generator<unknown> {
+function* mutations(value: unknown, replace: (rest: unknown) => unknown): Generator {
   if (Array.isArray(value)) {
     for (const [i, item] of value.entries()) for (const m of mutations(item, replace)) yield value.with(i, m);
   } else if (typeof value === 'object' && value !== null) {
@@ -165,7 +165,7 @@ describe('an entry that lies is refused', () => {
 
   it('with a field more or less in any map but those of free keys', () => {
     const free = new Set(['labels', 'addresses']);
-    const walk = function* (value: unknown, name = ''): Generator<unknown> {
+    const walk = function* (value: unknown, name = ''): Generator {
       if (Array.isArray(value)) {
         for (const [i, item] of value.entries()) for (const m of walk(item)) yield value.with(i, m);
       } else if (typeof value === 'object' && value !== null && !free.has(name)) {
