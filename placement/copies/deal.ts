@@ -91,7 +91,7 @@ export class Dealer {
     // Seats that do not fit (caps): any broker that still has one.
     while (set.length < this.#deal.factor && this.#groups.some((group) => this.#pick(group, set, row)));
     this.#rowsLeft--;
-    this.#deal.pairs.add(set, 1);
+    this.#deal.pairs.add(set);
     return set;
   }
 
@@ -200,7 +200,9 @@ export class Dealer {
     row: number,
   ): number {
     const { seats, pairs } = this.#deal;
-    const leader = set[0] ?? 0;
+    const { follows, brokers } = pairs;
+    const base = (set[0] ?? 0) * brokers;
+    const rowsLeft = this.#rowsLeft;
     let best = -1;
     let bestAt = -1;
     let bestKey = 0;
@@ -211,10 +213,9 @@ export class Dealer {
       const at = sum < open.length ? sum : sum - open.length;
       const b = open[at] ?? 0;
       const left = seats[b] ?? 0;
-      const key = left >= this.#rowsLeft ? -1 : pairs.follows(leader, b);
+      const key = left >= rowsLeft ? -1 : (follows[base + b] ?? 0);
       if ((best >= 0 && key > bestKey) || set.includes(b)) continue;
-      let shares = 0;
-      for (let j = 1; j < set.length; j++) shares += pairs.shares(set[j] ?? 0, b);
+      const shares = pairs.sharesWith(set, b);
       if (best >= 0 && key === bestKey) {
         if (shares > bestShares) continue;
         if (shares === bestShares) {

@@ -17,7 +17,7 @@ function pairCounts(targets: CopyTargets): PairCounts {
     const set = view.finished(s);
     if (set.length < 2) continue;
     const leader = view.nextLeader(s);
-    pairs.add(set[0] === leader ? set : [leader, ...set.filter((b) => b !== leader)], 1);
+    pairs.add(set[0] === leader ? set : [leader, ...set.filter((b) => b !== leader)]);
   }
   pairsOf.set(targets, pairs);
   return pairs;

@@ -4,21 +4,22 @@ const FOLLOWER_WEIGHT = 3;
 /** How often each broker follows each leader, and how many shards each two brokers share. */
 export class PairCounts {
   readonly brokers: number;
-  readonly #follows: Int32Array;
-  readonly #shares: Int32Array;
+  /** At `leader * brokers + broker`. */
+  readonly follows: Int32Array;
+  /** At `a * brokers + b` and `b * brokers + a`. */
+  readonly shares: Int32Array;
 
   constructor(brokers: number) {
     this.brokers = brokers;
-    this.#follows = new Int32Array(brokers * brokers);
-    this.#shares = new Int32Array(brokers * brokers);
+    this.follows = new Int32Array(brokers * brokers);
+    this.shares = new Int32Array(brokers * brokers);
   }
 
-  follows(leader: number, broker: number): number {
-    return this.#follows[leader * this.brokers + broker] ?? 0;
-  }
-
-  shares(a: number, b: number): number {
-    return this.#shares[a * this.brokers + b] ?? 0;
+  /** Shards that a broker shares with the followers of a set, added up. */
+  sharesWith(set: readonly number[], b: number): number {
+    let sum = 0;
+    for (let i = 1; i < set.length; i++) sum += this.shares[(set[i] ?? 0) * this.brokers + b] ?? 0;
+    return sum;
   }
 
   /** Counts one follower in (or out) of a set, its leader first. Answers by how much the sum of squares changes. */
@@ -26,24 +27,26 @@ export class PairCounts {
     const n = this.brokers;
     const leader = set[0] ?? 0;
     const follows = leader * n + follower;
-    let change = FOLLOWER_WEIGHT * squareChange(this.#follows, follows, by);
+    let change = FOLLOWER_WEIGHT * squareChange(this.follows, follows, by);
     for (const b of set) {
       if (b === follower) continue;
-      change += squareChange(this.#shares, b * n + follower, by);
-      this.#shares[follower * n + b] = this.#shares[b * n + follower] ?? 0;
+      change += squareChange(this.shares, b * n + follower, by);
+      this.shares[follower * n + b] = this.shares[b * n + follower] ?? 0;
     }
     return change;
   }
 
   /** Counts a set, its leader first. */
-  add(set: readonly number[], by: 1 | -1): void {
+  add(set: readonly number[]): void {
+    const n = this.brokers;
     for (let i = 0; i < set.length; i++) {
       const a = set[i] ?? 0;
       for (let j = i + 1; j < set.length; j++) {
         const b = set[j] ?? 0;
-        if (i === 0) this.#follows[a * this.brokers + b] = this.follows(a, b) + by;
-        this.#shares[a * this.brokers + b] = this.shares(a, b) + by;
-        this.#shares[b * this.brokers + a] = this.shares(b, a) + by;
+        const [there, back] = [a * n + b, b * n + a];
+        if (i === 0) this.follows[there] = (this.follows[there] ?? 0) + 1;
+        this.shares[there] = (this.shares[there] ?? 0) + 1;
+        this.shares[back] = (this.shares[back] ?? 0) + 1;
       }
     }
   }

@@ -126,9 +126,19 @@ export class Order {
       if (value < last) chosen.push(b);
       else if (value === last) tied.push(b);
     }
-    tied.sort((a, b) => this.#ranking.compare(a, b));
-    for (let i = 0; chosen.length < count; i++) chosen.push(tied[i] ?? 0);
-    return chosen;
+    return [...chosen, ...this.#highest(tied, count - chosen.length)];
+  }
+
+  /** The `count` brokers of the highest scores. */
+  #highest(tied: number[], count: number): number[] {
+    if (count >= tied.length) return tied;
+    const scores = new Float64Array(tied.length);
+    for (let i = 0; i < tied.length; i++) scores[i] = -this.#ranking.high(tied[i] ?? 0);
+    const last = -nthSmallest(scores.slice(), count - 1);
+    const chosen = tied.filter((_, i) => -(scores[i] ?? 0) > last);
+    const equal = tied.filter((_, i) => -(scores[i] ?? 0) === last);
+    equal.sort((a, b) => this.#ranking.compare(a, b));
+    return [...chosen, ...equal.slice(0, count - chosen.length)];
   }
 
   /** Copies per weight, in units of 2^-16. */
