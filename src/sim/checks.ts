@@ -2,6 +2,8 @@ import type { Entry, HardState, Message, StorageWrite, StoredState } from '../..
 import { hashString } from './random.ts';
 import { ShadowLog } from './shadow-log.ts';
 
+type Of<T extends Message['type']> = Extract<Message, { type: T }>;
+
 /** What one member was seen to have on disk and in its log. */
 interface Shadow {
   /** Everything issued to storage, synced or not: the log as the member itself sees it. */
@@ -9,6 +11,8 @@ interface Shadow {
   /** What its storage has said is durable. */
   durableLog: ShadowLog;
   durable: HardState;
+  /** The newest term it has handed to storage. */
+  issuedTerm: number;
   appliedIndex: number;
 }
 
@@ -28,6 +32,8 @@ export class RaftChecks {
   /** By index, from 1: what was committed there, and the term of the member that first applied it. */
   readonly #committed: { readonly term: number; readonly hash: number; readonly byTerm: number }[] = [];
   readonly #stateHashes = new Map<number, string>();
+  /** The highest commit that any member has named, in a message or in what it wrote. */
+  #namedCommit = 0;
   readonly #quorum: number;
 
   constructor(members: readonly string[]) {
@@ -37,6 +43,7 @@ export class RaftChecks {
         log: new ShadowLog(),
         durableLog: new ShadowLog(),
         durable: NEW_HARD_STATE,
+        issuedTerm: 0,
         appliedIndex: 0,
       });
     }
@@ -79,6 +86,7 @@ export class RaftChecks {
       `${id} came back with a log up to ${log.lastIndex}, it had made ${lastIndex} durable`,
     );
     shadow.durable = state.hardState;
+    shadow.issuedTerm = term;
     shadow.log = log;
     shadow.durableLog = log.copy();
     shadow.appliedIndex = 0;
@@ -103,6 +111,8 @@ export class RaftChecks {
       }
     }
     shadow.log.apply(batch);
+    shadow.issuedTerm = Math.max(shadow.issuedTerm, batch.hardState?.term ?? 0);
+    this.#namedCommit = Math.max(this.#namedCommit, batch.hardState?.commit ?? 0);
   }
 
   /** Storage has told the member that the batch is synced. */
@@ -120,21 +130,11 @@ export class RaftChecks {
   sending(id: string, messages: readonly Message[]): void {
     const shadow = this.#shadow(id);
     for (const message of messages) {
-      const { term } = message;
-      if (message.type === 'voteReply' && message.granted) {
-        const { durable } = shadow;
-        assert(
-          durable.term > term || (durable.term === term && durable.votedFor === message.to),
-          `${id} grants ${message.to} its vote in term ${term} and has not made it durable`,
-        );
-        this.#voted(id, term, message.to);
-      } else if (message.type === 'appendReply' && message.success) {
-        assert(
-          shadow.durableLog.lastIndex >= message.index && shadow.durable.term >= term,
-          `${id} acknowledges ${message.index} in term ${term} and has made ${shadow.durableLog.lastIndex} durable in term ${shadow.durable.term}`,
-        );
-      } else if (message.type === 'append' || message.type === 'heartbeat' || message.type === 'snapshot') {
-        this.#leads(id, term, shadow);
+      if (message.type === 'voteReply' && message.granted) this.#grants(id, shadow, message);
+      else if (message.type === 'appendReply' && message.success) this.#acknowledges(id, shadow, message);
+      else if (message.type === 'append' || message.type === 'heartbeat' || message.type === 'snapshot') {
+        this.#leads(id, message.term, shadow);
+        if (message.type !== 'snapshot') this.#commits(id, shadow, message);
       }
     }
   }
@@ -174,6 +174,44 @@ export class RaftChecks {
     );
     shadow.appliedIndex = index;
     this.#sameState(id, index, stateHash);
+  }
+
+  #grants(id: string, { durable }: Shadow, { term, to }: Message): void {
+    assert(
+      durable.term > term || (durable.term === term && durable.votedFor === to),
+      `${id} grants ${to} its vote in term ${term} and has not made it durable`,
+    );
+    this.#voted(id, term, to);
+  }
+
+  /** Only what is durable, and only where its log is the leader's. */
+  #acknowledges(id: string, shadow: Shadow, { term, index }: Of<'appendReply'>): void {
+    const { durable, durableLog, log } = shadow;
+    assert(
+      durableLog.lastIndex >= index && durable.term >= term,
+      `${id} acknowledges ${index} in term ${term} and has made ${durableLog.lastIndex} durable in term ${durable.term}`,
+    );
+    const leader = this.#shadows.get(this.#leaders.get(term) ?? '');
+    if (leader === undefined || leader.issuedTerm !== term) return;
+    const [own, leaders] = [log.termAt(index), leader.log.termAt(index)];
+    assert(
+      own === null || leaders === null || own === leaders,
+      `${id} acknowledges (${index}, t${own}) to the leader of term ${term}, which has (${index}, t${leaders})`,
+    );
+  }
+
+  /** A commit that goes further than any before it was counted, and so ends at an entry of the leader's own term (paper, 5.4.2). */
+  #commits(id: string, { log }: Shadow, message: Of<'append'> | Of<'heartbeat'>): void {
+    const { type, commit, term } = message;
+    if (commit <= this.#namedCommit) return;
+    this.#namedCommit = commit;
+    // A heartbeat's is cut to what its receiver has.
+    if (type === 'heartbeat') return;
+    const found = log.termAt(commit);
+    assert(
+      found === null || found === term,
+      `${id} in term ${term} commits (${commit}, t${found}) by counting`,
+    );
   }
 
   #commit(id: string, entry: Entry, hash: number, byTerm: number): void {

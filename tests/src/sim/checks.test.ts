@@ -81,6 +81,38 @@ describe('RaftChecks', () => {
     ).toThrow('another payload');
   });
 
+  it('an acknowledgement of what the leader does not have', () => {
+    store('n1', { ...vote(2, 'n1'), entries: [entry(1, 1), entry(2, 2)] });
+    send('n1', { ...heartbeat, term: 2 });
+    store('n2', { ...vote(2, null), entries: [entry(1, 1), entry(2, 1)] });
+    const ack = (index: number) => ({ type: 'appendReply', to: 'n1', term: 2, success: true, index });
+    send('n2', ack(1));
+    expect(() => send('n2', ack(2))).toThrow(
+      'acknowledges (2, t1) to the leader of term 2, which has (2, t2)',
+    );
+    // A leader that has moved on may have another log by now.
+    checks.issued('n1', vote(3, null));
+    send('n2', ack(2));
+  });
+
+  it('an entry of an earlier term committed by counting', () => {
+    store('n1', { ...vote(2, 'n1'), entries: [entry(1, 1), entry(2, 1), entry(3, 2)] });
+    const append = (commit: number) => ({
+      type: 'append',
+      to: 'n2',
+      term: 2,
+      prevIndex: 3,
+      prevTerm: 2,
+      commit,
+    });
+    expect(() => send('n1', { ...append(2), entries: [] })).toThrow(
+      'n1 in term 2 commits (2, t1) by counting',
+    );
+    const right = new RaftChecks(['n1', 'n2', 'n3']);
+    right.issued('n1', { ...vote(2, 'n1'), entries: [entry(1, 1), entry(2, 1), entry(3, 2)] });
+    right.sending('n1', [{ from: 'n1', ...append(3), entries: [] } as unknown as Message]);
+  });
+
   it('another payload at the same index and term, or another entry before it', () => {
     store('n1', write([entry(1, 1), entry(2, 2, 'x')]));
     store('n2', write([entry(1, 1)]));
