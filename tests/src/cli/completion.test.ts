@@ -12,7 +12,7 @@ describe('completion', () => {
   it('offers commands, verbs and options to bash', async () => {
     const { code, out } = await runCli(['completion', 'bash']);
     expect(code).toBe(0);
-    expect(complete(out, ['evenkeel', 'pla'])).toEqual(['placement']);
+    expect(complete(out, ['evenkeel', 'pla'])).toEqual(['placement', 'plan']);
     expect(complete(out, ['evenkeel', 'placement', 're'])).toEqual(['replication', 'resume']);
     expect(complete(out, ['evenkeel', 'broker', 'drain', 'b1', '--w'])).toEqual(['--wait', '--wait-timeout']);
   });
