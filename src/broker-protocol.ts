@@ -95,7 +95,7 @@ export interface BrokerAnswers {
   };
   readonly heartbeat: { readonly lifecycle: Lifecycle; readonly leaseMs: number; readonly term: number };
   readonly watch: { readonly watchId: number; readonly revision: number };
-  readonly unwatch: Record<never, never>;
+  readonly unwatch: Readonly<Record<string, never>>;
   readonly report: { readonly results: readonly { readonly shard: string; readonly result: ShardResult }[] };
   readonly confirm: BrokerAnswers['report'];
   readonly resolve: {

@@ -75,7 +75,7 @@ async function read(host: DataHost, { shard, from, limit }: Fields): Promise<obj
     throw new EvenkeelError('invalid_argument', 'from and limit must be integers from 0');
   }
   const led = host.serve(shard);
-  const end = led.acknowledged;
+  const end = led.readableEnd;
   const count = Math.min(most, MAX_RECORDS_PER_READ, Math.max(0, end - start));
   const records = await led.log.read(start, count);
   // The lease may have ended while the disk was read.

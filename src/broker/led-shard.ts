@@ -48,9 +48,12 @@ export class LedShard {
   readonly #copyRate: number;
   /** Something that may have to be reported has changed. */
   readonly #onChange: () => void;
+  readonly #onFailure: (error: unknown) => void;
   readonly #followers = new Map<string, Follower>();
   readonly #waiters: Waiter[] = [];
   #row: WatchedAssignment;
+  /** What the log held when the epoch began: some of it was acknowledged by the leaders before, and how much is not known. */
+  readonly #openedEnd: number;
   #proposal: Proposal | null = null;
   #appending = 0;
   #acknowledged = 0;
@@ -64,14 +67,18 @@ export class LedShard {
     /** Records a second to each copy that is not in sync. */
     readonly copyRate: number;
     readonly onChange: () => void;
+    /** The log cannot be read: this broker must stop. */
+    readonly onFailure: (error: unknown) => void;
   }) {
     this.#self = options.self;
     this.#row = options.row;
     this.epoch = options.row.epoch;
     this.log = options.log;
+    this.#openedEnd = options.log.end;
     this.#clock = options.clock;
     this.#copyRate = options.copyRate;
     this.#onChange = options.onChange;
+    this.#onFailure = options.onFailure;
   }
 
   get row(): WatchedAssignment {
@@ -80,6 +87,17 @@ export class LedShard {
 
   /** Everything below is on every in-sync copy's disk. */
   get acknowledged(): number {
+    return this.#acknowledged;
+  }
+
+  /**
+   * Where reads end. Right after the leader changed it is not known how far its predecessors acknowledged: until the
+   * in-sync copies hold what the log held then, this throws `unavailable` (KIP-207 has the same).
+   */
+  get readableEnd(): number {
+    if (this.#acknowledged < this.#openedEnd) {
+      throw new EvenkeelError('unavailable', `${this.#row.shard} has just changed its leader; retry`);
+    }
     return this.#acknowledged;
   }
 
@@ -258,23 +276,24 @@ export class LedShard {
   /** Sends the next records, one message at a time; to a copy that is not in sync, at the set rate. */
   #pump(broker: string): void {
     const follower = this.#followers.get(broker);
-    if (this.#closed || follower?.send == null || follower.isSending || follower.end >= this.log.end) return;
+    if (this.#closed || follower === undefined || follower.isSending || follower.end >= this.log.end) return;
+    const { end: from, send } = follower;
+    if (send === null) return;
     follower.isSending = true;
     const limited = !this.#row.inSync.includes(broker);
     const part = limited ? Math.ceil(this.#copyRate / PARTS_PER_SECOND) : RECORDS_PER_MESSAGE;
     const count = Math.min(RECORDS_PER_MESSAGE, part);
     const delayMs = limited ? (Math.min(count, this.log.end - follower.end) / this.#copyRate) * 1_000 : 0;
-    const { end: from, send } = follower;
     const go = (): void => {
       if (this.#closed || this.#followers.get(broker) !== follower) return;
       this.log.read(from, count).then(
         (records: StoredRecord[]) => {
           const { shard } = this.#row;
           const rows = records.map(({ epoch, payload }) => [epoch, payload] as const);
-          send?.({ type: 'records', shard, epoch: this.epoch, from, records: rows });
+          send({ type: 'records', shard, epoch: this.epoch, from, records: rows });
         },
-        () => {
-          follower.isSending = false;
+        (error: unknown) => {
+          if (!this.#closed) this.#onFailure(error);
         },
       );
     };

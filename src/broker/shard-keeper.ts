@@ -121,11 +121,11 @@ export class ShardKeeper {
   }
 
   #lead(row: WatchedAssignment, log: ShardLog): void {
-    const { self, clock, copyRate, onChange, onOpened } = this.#options;
+    const { self, clock, copyRate, onChange, onOpened, onFailure } = this.#options;
     const { shard } = row;
     let led = this.led.get(shard);
     if (led === undefined) {
-      led = new LedShard({ self, row, log, clock, copyRate, onChange: () => onChange(shard) });
+      led = new LedShard({ self, row, log, clock, copyRate, onChange: () => onChange(shard), onFailure });
       this.led.set(shard, led);
       if (log.end === 0) void this.#seed(led);
     } else {

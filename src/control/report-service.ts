@@ -11,6 +11,7 @@ import type {
 } from '../broker-services.ts';
 import type { Tenure } from './tenure.ts';
 
+const SHARD_RESULTS: readonly ShardResult[] = ['accepted', 'stale', 'not_leader', 'unknown_shard'];
 /** Most shards of one entry. */
 const SHARDS_PER_ENTRY = 500;
 
@@ -96,15 +97,10 @@ async function write(tenure: Tenure, command: Command): Promise<readonly RowResu
 }
 
 function resultOf(row: RowResult | undefined): ShardResult {
-  switch (row?.result) {
-    case 'accepted':
-    case 'stale':
-    case 'not_leader':
-    case 'unknown_shard':
-      return row.result;
-    default:
-      throw new Error(`a report's row was applied with the result ${row?.result ?? 'missing'}`);
-  }
+  const result = SHARD_RESULTS.find((one) => one === row?.result);
+  if (result === undefined)
+    throw new Error(`a report's row was applied with the result ${row?.result ?? 'missing'}`);
+  return result;
 }
 
 function inOrder(

@@ -136,7 +136,7 @@ export class WorkerPlanner implements PlannerHost {
 
   #post(message: ToPlanner): void {
     this.#worker ??= this.#spawn();
-    this.#worker.postMessage(message);
+    this.#worker.postMessage(message, []);
   }
 
   #spawn(): Worker {

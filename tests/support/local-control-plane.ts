@@ -171,7 +171,7 @@ export class LocalMember implements ControlPlane {
         try {
           resolve(quorum.write(command, options));
         } catch (error) {
-          reject(error as Error);
+          reject(error);
         }
       };
       const lost = (): void => reject(new EvenkeelError('outcome_unknown', 'the leader changed meanwhile'));

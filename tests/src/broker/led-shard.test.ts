@@ -36,7 +36,15 @@ describe('a shard as its leader keeps it', () => {
 
   function lead(row: WatchedAssignment = ROW): LedShard {
     const { clock } = w.process('b1');
-    return new LedShard({ self: 'b1', row, log, clock, copyRate: 1_000, onChange: () => {} });
+    return new LedShard({
+      self: 'b1',
+      row,
+      log,
+      clock,
+      copyRate: 1_000,
+      onChange: () => {},
+      onFailure: (error) => w.world.fail(error as Error),
+    });
   }
 
   /** Whether a promise has settled by now. */
@@ -135,6 +143,16 @@ describe('a shard as its leader keeps it', () => {
     expect(parting(9, 2)).toBe(2);
     // The same epoch at the wrong place: one step at a time.
     expect(parting(3, 1)).toBe(2);
+  });
+
+  it('shows nothing after a change of leader until the in-sync copies hold what was there', async () => {
+    await w.settled(log.append([{ epoch: 3, payload: payload('acknowledged by another') }]));
+    const led = lead();
+    expect(() => led.readableEnd).toThrow(/has just changed its leader/);
+    led.follow('b2', 1, 0, 0, send);
+    expect(() => led.readableEnd).toThrow(/has just changed its leader/);
+    led.acknowledge('b2', 1, 1);
+    expect(led.readableEnd).toBe(1);
   });
 
   it('what an older registration of a copy held counts for nothing', async () => {

@@ -134,9 +134,9 @@ describe('the planner in a worker', () => {
 });
 
 describe('feeding a copy of the state', () => {
-  it('whoever has taken every part holds the state of that moment, whatever changed meanwhile', async () => {
+  it('whoever has taken every part holds the state of that moment, whatever changed meanwhile', () => {
     const write = fc.record({ do: fc.constantFrom('rewrite', 'policy', 'drain', 'take'), n: fc.nat(9) });
-    await fc.assert(
+    fc.assert(
       fc.property(fc.array(write, { maxLength: 60 }), (actions) => {
         const f = new Fixture();
         const ids = brokersOf(3);

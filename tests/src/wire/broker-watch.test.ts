@@ -160,10 +160,10 @@ describe('watching', () => {
     await assign(w, 'stream:orders/1', ['b1']);
     await b2.request('watch', { filter: { broker: 'b2' } });
     await w.run(20);
-    expect((b2.pushes[0]?.['assignments'] as { shard: string }[]).map(({ shard }) => shard)).toEqual([
+    expect(((b2.pushes[0]?.['assignments'] ?? []) as { shard: string }[]).map(({ shard }) => shard)).toEqual([
       'stream:orders/0',
     ]);
-    expect((b2.pushes[0]?.['brokers'] as { id: string }[]).map(({ id }) => id)).toEqual(['b1', 'b2']);
+    expect(((b2.pushes[0]?.['brokers'] ?? []) as { id: string }[]).map(({ id }) => id)).toEqual(['b1', 'b2']);
     b2.pushes.length = 0;
     await w.write({ type: 'deleteResource', kind: 'stream', name: 'orders', expectedRevision: null });
     await w.run(20);
