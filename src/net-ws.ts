@@ -52,7 +52,8 @@ async function listen(address: string, options: ListenOptions): Promise<Listener
   }
   const { host, port } = parsed;
   const server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, (request, response) => {
-    if (options.http !== undefined) options.http(request, response);
+    if (fromForeignPage(request)) response.writeHead(403).end(FOREIGN_PAGE);
+    else if (options.http !== undefined) options.http(request, response);
     else response.writeHead(404).end();
   });
   server.maxConnections = MAX_CONNECTIONS;
@@ -63,11 +64,23 @@ async function listen(address: string, options: ListenOptions): Promise<Listener
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
     const upgrade = upgrades.get(path);
-    if (upgrade === undefined) refuse(socket, '404 Not Found', `no such path: ${path}`);
+    if (fromForeignPage(request)) refuse(socket, '403 Forbidden', FOREIGN_PAGE);
+    else if (upgrade === undefined) refuse(socket, '404 Not Found', `no such path: ${path}`);
     else upgrade(request, socket, head);
   });
   await bind(server, address, host, port);
   return { address: boundAddress(server, host), close: () => closeListener(server, open) };
+}
+
+const FOREIGN_PAGE = 'requests of web pages from elsewhere are refused';
+
+/**
+ * Browsers let any page send requests and open WebSockets to a loopback listener, but say where the page is from.
+ * Programs send no Origin.
+ */
+function fromForeignPage({ headers: { origin, host } }: IncomingMessage): boolean {
+  if (origin === undefined) return false;
+  return !URL.canParse(origin) || new URL(origin).host !== host;
 }
 
 type Upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer) => void;

@@ -24,6 +24,11 @@ export interface CliEnvironment {
 }
 
 export function processEnvironment(): CliEnvironment {
+  // Whoever read the output has had enough of it (`| head`).
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit(0);
+  });
   return {
     net: createWebSocketNet(),
     clock: createSystemClock(),

@@ -6,7 +6,7 @@ import { countReplication, sumReplication } from './rpc-replication.ts';
 import { counterSchema } from './rpc-schemas.ts';
 import { defineRead, type RpcContext } from './rpc-types.ts';
 
-/** The longest one member may take to say how it is, ms: an unreachable one must not hold the answer up. */
+/** The longest one member, or the leader, may take to say how it is, ms: an unreachable one must not hold the answer up. */
 const MEMBER_TIMEOUT_MS = 1_000;
 
 const hashAt = z.object({ index: counterSchema, hash: z.string() });
@@ -74,8 +74,9 @@ async function askMembers(context: RpcContext): Promise<MemberRow[]> {
 
 /** The leader's view of placement; without a leader what the state alone says, `level` unknown. */
 async function askPlacement(context: RpcContext): Promise<PlacementStatus> {
+  const timeoutMs = Math.min(MEMBER_TIMEOUT_MS, context.remainingMs());
   try {
-    return placementStatus.parse(await context.askLeader('placement.status', {}));
+    return placementStatus.parse(await context.plane.askLeader('placement.status', {}, timeoutMs));
   } catch (error) {
     if (!(error instanceof EvenkeelError)) throw error;
     const { policy, assignments } = context.plane.state;

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net';
+import { WebSocket } from 'ws';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BODY_TIMEOUT_MS } from '../../../src/wire/http-respond.ts';
 import { AdminNode } from '../../support/admin-node.ts';
@@ -206,6 +207,36 @@ describe('/metrics', () => {
     expect(lines.some((line) => line.startsWith('evenkeel_event_loop_delay_seconds{quantile="0.99"'))).toBe(
       true,
     );
+  });
+});
+
+describe('a web page', () => {
+  const pause = async (origin: string): Promise<number> => {
+    const init = { method: 'POST', headers: { origin } };
+    return (await fetch(`${node.url}/v1/placement/pause`, init)).status;
+  };
+  const upgrade = (origin: string): Promise<string> =>
+    new Promise((resolve) => {
+      const socket = new WebSocket(`ws://${node.address}/rpc`, { origin });
+      socket.once('open', () => {
+        socket.close();
+        resolve('open');
+      });
+      socket.once('error', (error) => resolve(error.message));
+    });
+
+  it.each(['http://evil.example', 'null', 'http://127.0.0.1:1'])(
+    'from %s cannot do anything',
+    async (origin) => {
+      expect(await pause(origin)).toBe(403);
+      expect(await upgrade(origin)).toContain('403');
+      expect(node.plane.proposed).toEqual([]);
+    },
+  );
+
+  it('of the node itself can', async () => {
+    expect(await pause(node.url)).toBe(200);
+    expect(await upgrade(node.url)).toBe('open');
   });
 });
 
