@@ -35,7 +35,7 @@ export function clusterFile(rows: {
   };
 }
 
-function brokerRow(row: Broker): Broker {
+export function brokerRow(row: Broker): Broker {
   return {
     id: row.id,
     zone: row.zone,
@@ -49,7 +49,7 @@ function brokerRow(row: Broker): Broker {
   };
 }
 
-function resourceRow(row: Resource): Resource {
+export function resourceRow(row: Resource): Resource {
   return {
     kind: row.kind,
     name: row.name,
