@@ -85,10 +85,8 @@ export class Layout {
     const below = (b: number, least: number): boolean => this.off(b) <= -least;
     const quotas = this.targets.quotas();
     // Where quotas are known, moves go only from above one to below one.
-    const takes = (b: number): boolean =>
-      this.copies(b) < (quotas === null ? share.ceiling(b) : quotas(this.r, b));
-    const gives = (b: number): boolean =>
-      this.copies(b) > (quotas === null ? share.floor(b) : quotas(this.r, b));
+    const takes = (b: number): boolean => this.copies(b) < (quotas(this.r, b) ?? share.ceiling(b));
+    const gives = (b: number): boolean => this.copies(b) > (quotas(this.r, b) ?? share.floor(b));
     return [
       { first: 'source', isSource: (b) => above(b, 1), isSink: takes },
       { first: 'sink', isSource: gives, isSink: (b) => below(b, 1) },

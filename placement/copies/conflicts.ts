@@ -15,7 +15,7 @@ interface Kind {
 
 /**
  * Where level brokers and spread zones cannot both be had, whether placed or not: a row a zone that would hold more
- * copies with level brokers than `zone` lets it. Caps are not looked at. Empty where both goals are reachable.
+ * copies with level brokers than `zone` lets it, or than `majority` would if it could be kept. Caps are not looked at. Empty where both goals are reachable.
  */
 export function conflicts(view: View, targets: CopyTargets): ConflictRow[] {
   const kinds = new Map<string, Kind>();
@@ -48,6 +48,7 @@ interface Sum {
 function conflictsOf(view: View, targets: CopyTargets, kind: Kind): ConflictRow[] {
   const { field } = targets;
   const { factor, policy } = kind;
+  const raised = zoneRule(field, policy, factor);
   const rules = { level: zoneRule(field, 'broker', factor), spread: zoneRule(field, 'zone', factor) };
   const sums = new Map<number, Sum>();
   const off = { least: Infinity, most: 0, floor: 0, ceiling: 0 };
@@ -55,11 +56,13 @@ function conflictsOf(view: View, targets: CopyTargets, kind: Kind): ConflictRow[
   for (const [shards, times] of [...kind.sizes].sort((a, b) => a[0] - b[0])) {
     const level = shareByRule(field, rules.level, shards, null).share;
     const spread = shareByRule(field, rules.spread, shards, null).share;
+    const own = shareByRule(field, raised, shards, null).share;
     for (const z of field.shared) {
       const part = level.zone(z);
       const bound = spread.zone(z);
       // A whole number of copies decides: rounding alone is no conflict.
       if (part.floor > bound.floor + (bound.remainder > 0 ? 1 : 0)) clash.add(z);
+      if (raised.most > raised.wanted && own.zoneCeiling(z) > raised.wanted * shards) clash.add(z);
       const sum = sums.get(z) ?? { shards: 0, doubled: 0, losesMajority: 0, limit: 0 };
       sum.shards += shards * times;
       sum.doubled += times * withAtLeast(level.zoneCeiling(z), shards, 2);
@@ -68,7 +71,6 @@ function conflictsOf(view: View, targets: CopyTargets, kind: Kind): ConflictRow[
     }
     addLevels(field.members, { level, spread }, times, off);
   }
-  const raised = zoneRule(field, policy, factor);
   return [...clash]
     .sort((a, b) => a - b)
     .map((z) => row(view, targets, kind, { z, sum: sums.get(z), off, raised }));

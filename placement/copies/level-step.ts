@@ -209,11 +209,8 @@ export function totalsStep(
     if ((view.tally.shards[r] ?? 0) === 0) continue;
     const layout = new Layout(view, targets, r, null);
     const { share } = targets.of(r);
-    const gives = (b: number): boolean =>
-      view.tally.copiesOf(r, b) > (quotas === null ? share.floor(b) : quotas(r, b));
-    const takers = open.filter(
-      (b) => view.tally.copiesOf(r, b) < (quotas === null ? share.ceiling(b) : quotas(r, b)),
-    );
+    const gives = (b: number): boolean => view.tally.copiesOf(r, b) > (quotas(r, b) ?? share.floor(b));
+    const takers = open.filter((b) => view.tally.copiesOf(r, b) < (quotas(r, b) ?? share.ceiling(b)));
     const needy = takers.filter((b) => under.has(b));
     if (needy.length === 0 && !live.some((b) => over.has(b) && gives(b))) continue;
     for (let s = view.firstShard[r] ?? 0; s < (view.firstShard[r + 1] ?? 0); s++) {

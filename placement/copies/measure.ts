@@ -1,6 +1,6 @@
 import type { View } from '../view.ts';
 import type { CopyTargets } from './targets.ts';
-import { copiesIn, zonesAfter } from './zones.ts';
+import { zonesAfter } from './zones.ts';
 
 /** Copies of a set above its zones' limits, and zones it misses under `zone`: component (3) for one shard. */
 export function zoneFault(view: View, targets: CopyTargets, r: number, copies: readonly number[]): number {
@@ -75,5 +75,3 @@ export function replaced(copies: readonly number[], from: number, to: number): n
   set.push(to);
   return set;
 }
-
-export { copiesIn, zonesAfter };

@@ -2,34 +2,38 @@ import { chooseRemainders, COPIES, FORBIDDEN, KEEPS } from '../remainder-flow.ts
 import { Rendezvous } from '../hash.ts';
 import type { CopyTargets } from './targets.ts';
 
-/** Whole copies of each resource for each broker. */
-export type CopyQuotas = (resource: number, broker: number) => number;
+/** Whole copies of each resource for each broker; `null` for a resource whose rounding must follow its zones. */
+export type CopyQuotas = (resource: number, broker: number) => number | null;
 
 /**
  * Who takes each resource's remainder of copies, chosen over all resources at once, as leaders' targets are: every
  * broker's copies in total come to its share, and as many copies as possible stay. Moves from above a quota to below one
- * are then the fewest, and none is ever made good by another. Where a zone holds several brokers, rounding must follow
- * the zones, which this choice does not know: `null`.
+ * are then the fewest, and none is ever made good by another.
  */
-export function chooseQuotas(targets: CopyTargets): CopyQuotas | null {
-  const { view, field } = targets;
-  if (field.shared.length > 0) return null;
+export function chooseQuotas(targets: CopyTargets): CopyQuotas {
+  const { view } = targets;
   const { count, liveList } = view.brokers;
   const open: number[] = [];
   const take: number[] = [];
+  const bound = new Set<number>();
   const fixed = new Float64Array(count);
   for (let r = 0; r < view.resourceCount; r++) {
     if ((view.tally.shards[r] ?? 0) === 0) continue;
     const { share } = targets.of(r);
+    const free = roundsFreely(targets, r);
+    if (!free) bound.add(r);
     let left = share.total;
     let eligible = 0;
     for (const b of liveList) {
       const floor = share.floor(b);
-      fixed[b] = (fixed[b] ?? 0) + floor;
+      const ceiling = share.ceiling(b);
+      // Where zones decide, what the broker holds stands, within its part.
+      const whole = free ? floor : Math.min(ceiling, Math.max(floor, view.tally.copiesOf(r, b)));
+      fixed[b] = (fixed[b] ?? 0) + whole;
       left -= floor;
-      if (share.ceiling(b) > floor) eligible++;
+      if (ceiling > floor) eligible++;
     }
-    if (left <= 0 || eligible === 0) continue;
+    if (!free || left <= 0 || eligible === 0) continue;
     open.push(r);
     take.push(Math.min(left, eligible));
   }
@@ -42,7 +46,7 @@ export function chooseQuotas(targets: CopyTargets): CopyQuotas | null {
     }
   });
   const totals = targets.totals();
-  const bound = (whole: Float64Array): Int32Array =>
+  const within = (whole: Float64Array): Int32Array =>
     Int32Array.from(whole, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
   const rendezvous = new Rendezvous(view.brokers.ids);
   const rankings = open.map((r) => rendezvous.of(view.resourceKeys[r] ?? ''));
@@ -51,13 +55,32 @@ export function chooseQuotas(targets: CopyTargets): CopyQuotas | null {
     brokers: count,
     cost,
     take: Int32Array.from(take),
-    least: bound(totals.floor),
-    most: bound(totals.ceiling),
+    least: within(totals.floor),
+    most: within(totals.ceiling),
     score: (row, b) => rankings[row]?.high(b) ?? 0,
   });
   const rowOf = new Map(open.map((r, i) => [r, i]));
   return (r, b) => {
+    if (bound.has(r)) return null;
     const row = rowOf.get(r);
     return targets.floor(r, b) + (row === undefined ? 0 : (picked[row * count + b] ?? 0));
   };
+}
+
+/** No zone could pass its limit, or lack what its policy asks for, however its brokers' parts are rounded. */
+function roundsFreely(targets: CopyTargets, r: number): boolean {
+  const { view, field } = targets;
+  const { share, rule } = targets.of(r);
+  const shards = view.tally.shards[r] ?? 0;
+  return [...field.shared].every((z) => {
+    let least = 0;
+    let most = 0;
+    for (let i = field.start[z] ?? 0; i < (field.start[z + 1] ?? 0); i++) {
+      const b = field.members[i] ?? 0;
+      least += share.floor(b);
+      most += share.ceiling(b);
+    }
+    const limit = targets.limit(r, z);
+    return (limit >= rule.factor || most <= limit * shards) && least >= rule.least * shards;
+  });
 }

@@ -27,7 +27,7 @@ export class CopyTargets {
   readonly #targets: (ResourceTarget | undefined)[];
   #caps: CapParts | undefined;
   #totals: Totals | undefined;
-  #quotas: CopyQuotas | null | undefined;
+  #quotas: CopyQuotas | undefined;
 
   constructor(view: View) {
     this.view = view;
@@ -75,10 +75,9 @@ export class CopyTargets {
     return (this.#totals ??= sumOfTargets(this));
   }
 
-  /** Whole copies by resource and broker; `null` where zones decide the rounding. */
-  quotas(): CopyQuotas | null {
-    if (this.#quotas === undefined) this.#quotas = chooseQuotas(this);
-    return this.#quotas;
+  /** Whole copies by resource and broker. */
+  quotas(): CopyQuotas {
+    return (this.#quotas ??= chooseQuotas(this));
   }
 
   #build(r: number): ResourceTarget {

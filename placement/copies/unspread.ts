@@ -1,9 +1,9 @@
 import type { UnspreadRow } from '../plan-types.ts';
 import type { View } from '../view.ts';
-import { copiesIn, zoneFault } from './measure.ts';
+import { zoneFault } from './measure.ts';
 import { capText } from './step.ts';
 import type { CopyTargets } from './targets.ts';
-import { zonesAfter } from './zones.ts';
+import { copiesIn, zonesAfter } from './zones.ts';
 
 /** Shards over a zone's limit or, under `zone`, in fewer zones than they could span; moves in flight finished. */
 export function unspread(view: View, targets: CopyTargets): UnspreadRow[] {

@@ -207,24 +207,38 @@ describe('step 7', () => {
 
   it('makes the first link of a chain where no single move helps', () => {
     // b1 holds one too many and b4 one too few, but b4 is in every set that b1 follows.
-    const view = laid(
-      racks('----'),
-      2,
-      [
-        ['b4', 'b1'],
-        ['b4', 'b1'],
-        ['b2', 'b1'],
-        ['b3', 'b2'],
-        ['b2', 'b3'],
-        ['b3', 'b1'],
-      ].slice(0, 6),
-    );
-    const targets = copyTargets(view);
-    expect(vectorTail(view, targets).copies).toBeGreaterThan(0);
+    const view = laid(racks('----'), 2, [
+      ['b4', 'b1'],
+      ['b4', 'b1'],
+      ['b1', 'b2'],
+      ['b1', 'b3'],
+      ['b3', 'b2'],
+      ['b2', 'b3'],
+    ]);
+    expect(copiesById(view)).toEqual({ b1: 4, b2: 3, b3: 3, b4: 2 });
     const start = cluster(racks('----'), [{ name: 't', shards: 6, factor: 2 }]);
     const { taken, view: end } = settle(withRows(start, rowsOf(view)));
+    expect(taken.map((t) => t.move.rule)).toEqual(['chain', 'copies']);
+    expect(taken.map((t) => [t.before.copies, t.before.chain])).toEqual([
+      [2, 2],
+      [2, 1],
+    ]);
+    expect(taken.at(-1)?.after).toMatchObject({ copies: 0, chain: 0 });
     expect(Object.values(copiesById(end))).toEqual([3, 3, 3, 3]);
     for (const { before, after } of taken) expect(compareTails(after, before)).toBeLessThan(0);
+  });
+
+  it('levels the copies in total by moves that unlevel no resource', () => {
+    // Two streams, each level by itself, both with their extra copies on b1.
+    const streams = ['t', 'u'].map((name) => ({ name, shards: 2, factor: 2 }));
+    const start = cluster(racks('---'), streams);
+    const rows = ['t', 'u'].flatMap((name) => [
+      row(`stream:${name}/0`, ['b2', 'b1']),
+      row(`stream:${name}/1`, ['b3', 'b1']),
+    ]);
+    const { taken, view } = settle(withRows(start, rows));
+    expect(taken.map((t) => t.move.rule)).toEqual(['copies_total']);
+    expect(Object.values(copiesById(view)).sort((a, b) => a - b)).toEqual([2, 3, 3]);
   });
 
   it('does nothing while a leadership moves', () => {
@@ -289,7 +303,7 @@ describe('conflicts', () => {
 
   it('say which zone, its part, the limit and what either policy costs, before anything is placed', () => {
     const found = of('ABCAB', 'broker');
-    expect(found.map(({ detail: _, ...rest }) => rest)).toEqual([
+    expect(found).toMatchObject([
       { zone: 'A', brokersShare: '2/5', limit: '1/3', policy: 'broker', shardsDoubled: 12 },
       { zone: 'B', brokersShare: '2/5', limit: '1/3', policy: 'broker', shardsDoubled: 12 },
     ]);
@@ -303,5 +317,11 @@ describe('conflicts', () => {
     expect(of('-----', 'zone')).toEqual([]);
     expect(of('AAAA', 'zone')).toEqual([]);
     expect(of('ABCAB', 'broker', 1)).toEqual([]);
+  });
+
+  it('say that a majority cannot be kept, and what the limit is raised to', () => {
+    const found = of('AAAAB', 'majority');
+    expect(found.map((c) => c.zone)).toEqual(['A']);
+    expect(found[0]?.detail).toContain('the limit of 1 a zone is raised to 2');
   });
 });
