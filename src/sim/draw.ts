@@ -204,6 +204,8 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   }),
   transfer: (c) => ({ type: 'transfer', atMs: c.atMs, to: c.random.pick(c.members) }),
   snapshot: (c) => ({ type: 'snapshot', atMs: c.atMs, target: target(c) }),
+  burst: (c) => ({ type: 'burst', atMs: c.atMs, target: target(c), writes: 1 + c.random.below(40) }),
+  strand: (c) => ({ type: 'strand', atMs: c.atMs, writes: 1 + c.random.below(20), forMs: aWhile(c) }),
   flipBit: (c) => ({ type: 'flipBit', atMs: c.atMs, target: ANY_FOLLOWER, downMs: aWhile(c) }),
 };
 

@@ -2,6 +2,7 @@ import type { SimCluster } from './cluster.ts';
 import { ANY_LEADER, type ClusterAction, type MemberAction } from './plan.ts';
 
 const DRAIN_MS = 2_000;
+const BURST_MS = 2_000;
 
 /** Carries a plan's actions out, and undoes them. */
 export class FaultInjector {
@@ -64,18 +65,13 @@ export class FaultInjector {
         this.#cut(action.pairs, action.forMs);
         break;
       case 'isolate': {
-        const id = cluster.resolve(action.target);
-        const others = cluster.hosts.filter((other) => other !== id);
-        const pairs = others.flatMap((other): [string, string][] => {
-          if (action.way === 'in') return [[other, id]];
-          return action.way === 'out'
-            ? [[id, other]]
-            : [
-                [id, other],
-                [other, id],
-              ];
-        });
-        this.#cut(pairs, action.forMs);
+        this.#isolate(cluster.resolve(action.target), action.way, action.forMs);
+        break;
+      }
+      case 'strand': {
+        const id = cluster.resolve(ANY_LEADER);
+        this.#isolate(id, 'both', action.forMs);
+        this.#burst(id, action.writes);
         break;
       }
       case 'slowLink': {
@@ -166,6 +162,9 @@ export class FaultInjector {
       case 'jumpWall':
         process?.clock.jumpWall(action.byMs);
         break;
+      case 'burst':
+        this.#burst(id, action.writes);
+        break;
       case 'flipBit':
         cluster.kill(id, { powerCut: true, downMs: action.downMs });
         cluster.flipBit(id);
@@ -181,6 +180,29 @@ export class FaultInjector {
       const member = this.#cluster.member(id);
       if (member !== null) request(member).catch(() => {});
     });
+  }
+
+  #isolate(id: string, way: 'both' | 'in' | 'out', forMs: number): void {
+    const others = this.#cluster.hosts.filter((other) => other !== id);
+    const pairs = others.flatMap((other): [string, string][] => {
+      if (way === 'in') return [[other, id]];
+      return way === 'out'
+        ? [[id, other]]
+        : [
+            [id, other],
+            [other, id],
+          ];
+    });
+    this.#cut(pairs, forMs);
+  }
+
+  /** Sessions that nobody uses: the shortest entries that change the state. */
+  #burst(id: string, writes: number): void {
+    for (let i = 0; i < writes; i++) {
+      this.#ask(id, async (member) => {
+        await member.openSession(BURST_MS);
+      });
+    }
   }
 
   #cut(pairs: readonly (readonly [string, string])[], forMs: number): void {
@@ -218,6 +240,7 @@ const MEMBER_ACTIONS: ReadonlySet<string> = new Set<MemberAction['type']>([
   'jumpWall',
   'snapshot',
   'flipBit',
+  'burst',
 ]);
 
 function isMemberAction(action: ClusterAction | MemberAction): action is MemberAction {

@@ -33,6 +33,8 @@ export type ClusterAction = { readonly atMs: number } & (
     }
   | { readonly type: 'blackout'; readonly powerCut: boolean; readonly downMs: number }
   | { readonly type: 'transfer'; readonly to: string }
+  /** The leader is cut off just as many writes reach it: what it alone has must give way. */
+  | { readonly type: 'strand'; readonly writes: number; readonly forMs: number }
   /** An operator empties a broker, and takes it back. */
   | { readonly type: 'drain'; readonly broker: string; readonly forMs: number }
 );
@@ -53,6 +55,8 @@ export type MemberAction = { readonly atMs: number; readonly target: Target } & 
   | { readonly type: 'failDisk'; readonly full: boolean; readonly downMs: number }
   | { readonly type: 'jumpWall'; readonly byMs: number }
   | { readonly type: 'snapshot' }
+  /** Many writes at once, nobody waits for their answers. */
+  | { readonly type: 'burst'; readonly writes: number }
   /** One bit of what is stored rots while the process is down. At most one member a plan, and none of the core. */
   | { readonly type: 'flipBit'; readonly downMs: number }
 );
