@@ -173,6 +173,8 @@ export class Passes {
         .finally(() => inFlight.delete(job));
       inFlight.add(job);
       if (inFlight.size >= ENTRIES_IN_FLIGHT) await Promise.race(inFlight);
+      // Between any two entries, the thread sees to everything else.
+      await new Promise<void>((resolve) => this.#options.clock.defer(resolve));
     };
     for (const step of steps) {
       const row = rowOf(step, this.#options.state);
