@@ -54,6 +54,8 @@ export interface Member {
 export interface PlacementView {
   /** Where that shard's leader takes clients; `null`: nobody is known to. */
   addressOf(shard: string): string | null;
+  /** Whether all that this broker holds in sync is in sync on another too. */
+  isSpare(broker: string): boolean;
   setDrain(broker: string, drain: boolean, deadlineMs: number): Promise<void>;
   /** What is not yet as it should be when all is whole and has come to rest; `null`: nothing. */
   unsettled(): string | null;
@@ -106,6 +108,7 @@ export class SimCluster {
   readonly #hosts = new Map<string, Host>();
   readonly #kit: SimKit;
   readonly #random: SimRandom;
+  #wiped = false;
 
   constructor(world: SimWorld, plan: SimPlan, kit: SimKit) {
     this.world = world;
@@ -206,6 +209,22 @@ export class SimCluster {
   flipBit(id: string): void {
     const host = this.#host(id);
     if (host.process === null) host.rotten ||= host.disk.flipBit();
+  }
+
+  /** A broker comes back with an empty disk, unless that could lose what was acknowledged. */
+  wipe(id: string, downMs: number): void {
+    const host = this.#host(id);
+    if (this.#wiped || host.process === null || !this.#isSpare(id)) return;
+    this.#wiped = true;
+    this.kill(id, { powerCut: true, downMs });
+    host.disk.wipe();
+  }
+
+  /** As the state says that no running member is ahead of. */
+  #isSpare(broker: string): boolean {
+    const members = this.plan.members.map((id) => this.#host(id).member);
+    const newest = members.find((member) => member?.appliedIndex === this.checks.committedIndex);
+    return newest?.placement?.isSpare(broker) ?? false;
   }
 
   failDisk(id: string, full: boolean, forMs: number): void {

@@ -99,6 +99,12 @@ const MAKERS: Readonly<Record<string, (context: Context, brokers: readonly strin
     target: random.pick(brokers),
     byMs: Math.round(random.between(-60_000, 60_000)),
   }),
+  brokerWiped: ({ random, atMs }, brokers) => ({
+    type: 'wipe',
+    atMs,
+    target: random.pick(brokers),
+    downMs: aWhile(random),
+  }),
   drain: ({ random, atMs }, brokers) => ({
     type: 'drain',
     atMs,

@@ -162,6 +162,9 @@ export class FaultInjector {
       case 'jumpWall':
         process?.clock.jumpWall(action.byMs);
         break;
+      case 'wipe':
+        cluster.wipe(id, action.downMs);
+        break;
       case 'burst':
         this.#burst(id, action.writes);
         break;
@@ -241,6 +244,7 @@ const MEMBER_ACTIONS: ReadonlySet<string> = new Set<MemberAction['type']>([
   'snapshot',
   'flipBit',
   'burst',
+  'wipe',
 ]);
 
 function isMemberAction(action: ClusterAction | MemberAction): action is MemberAction {

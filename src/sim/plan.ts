@@ -57,6 +57,8 @@ export type MemberAction = { readonly atMs: number; readonly target: Target } & 
   | { readonly type: 'snapshot' }
   /** Many writes at once, nobody waits for their answers. */
   | { readonly type: 'burst'; readonly writes: number }
+  /** A broker loses its disk, where every shard it holds in sync is in sync elsewhere too. Once a run. */
+  | { readonly type: 'wipe'; readonly downMs: number }
   /** One bit of what is stored rots while the process is down. At most one member a plan, and none of the core. */
   | { readonly type: 'flipBit'; readonly downMs: number }
 );

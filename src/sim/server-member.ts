@@ -103,6 +103,12 @@ class ServerMember implements Member, PlacementView {
     return leader === undefined ? null : (brokers.get(leader)?.addresses[DATA_ADDRESS] ?? null);
   }
 
+  isSpare(broker: string): boolean {
+    return [...this.#node.plane.state.assignments.values()].every(
+      ({ inSync }) => !inSync.includes(broker) || inSync.length > 1,
+    );
+  }
+
   async setDrain(broker: string, drain: boolean, deadlineMs: number): Promise<void> {
     await this.#node.plane.propose({ type: 'setDrain', broker, drain }, { deadlineMs });
   }
