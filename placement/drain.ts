@@ -15,10 +15,11 @@ export function drainLeaders(pass: Pass, moves: LeaderMoves, shards: readonly nu
   const { view } = pass;
   const resources = [...new Set(shards.map((s) => view.resource(s)))];
   for (const r of resources) {
-    for (const { shard, from, to } of moves.of(r).handovers) {
+    for (const { shard, from, to, copied } of moves.of(r).handovers) {
       if (view.brokers.live[from] === 1 || !view.free(shard)) continue;
-      if (canTake(pass, shard, to) && pass.hasSlot(false, from, to))
-        start(pass, shard, to, 'in_sync_below_target');
+      if (canTake(pass, shard, to) && pass.hasSlot(copied, from, to)) {
+        start(pass, shard, to, copied ? 'copy_below_target' : 'in_sync_below_target');
+      }
     }
   }
   for (const r of resources) drainByCopying(pass, moves, r);

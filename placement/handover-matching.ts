@@ -1,8 +1,11 @@
-/** A shard that could be handed over: by whom, and to which brokers without copying. */
+/** A shard that could be handed over: by whom, and to which brokers. */
 export interface Offer {
   readonly shard: number;
   readonly from: number;
+  /** Without copying. */
   readonly to: readonly number[];
+  /** By copying: taken only for what hand-overs leave. */
+  readonly copyTo?: readonly number[];
 }
 
 /**
@@ -12,14 +15,17 @@ export interface Offer {
  */
 export function matchHandovers(offers: readonly Offer[], supply: Int32Array, demand: Int32Array): Int32Array {
   const matching = new HandoverMatching(offers, supply, demand);
-  for (let i = 0; i < offers.length; i++) matching.takeDirect(i);
-  matching.augmentAll();
+  matching.run();
+  if (offers.some((offer) => (offer.copyTo?.length ?? 0) > 0)) {
+    matching.alsoCopy();
+    matching.run();
+  }
   return matching.given;
 }
 
 class HandoverMatching {
   readonly given: Int32Array;
-  readonly #offers: readonly Offer[];
+  #offers: readonly Offer[];
   readonly #supply: Int32Array;
   readonly #demand: Int32Array;
   /** Offers by the broker that hands over, and the matched ones by the broker that takes. */
@@ -52,9 +58,19 @@ class HandoverMatching {
     else set.add(i);
   }
 
-  takeDirect(i: number): void {
+  run(): void {
+    for (let i = 0; i < this.#offers.length; i++) this.#takeDirect(i);
+    this.#augmentAll();
+  }
+
+  /** From here on a shard may also go where it must be copied. */
+  alsoCopy(): void {
+    this.#offers = this.#offers.map((offer) => ({ ...offer, to: [...offer.to, ...(offer.copyTo ?? [])] }));
+  }
+
+  #takeDirect(i: number): void {
     const offer = this.#offers[i];
-    if (offer === undefined || this.#left(this.#supply, offer.from) === 0) return;
+    if (offer === undefined || this.given[i] !== -1 || this.#left(this.#supply, offer.from) === 0) return;
     let best = -1;
     for (const b of offer.to) {
       if (this.#left(this.#demand, b) > (best === -1 ? 0 : this.#left(this.#demand, best))) best = b;
@@ -65,7 +81,7 @@ class HandoverMatching {
     this.#demand[best] = this.#left(this.#demand, best) - 1;
   }
 
-  augmentAll(): void {
+  #augmentAll(): void {
     for (const from of this.#byFrom.keys()) {
       while (this.#left(this.#supply, from) > 0 && this.#augment(from)) {
         this.#supply[from] = this.#left(this.#supply, from) - 1;

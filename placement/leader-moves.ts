@@ -1,18 +1,20 @@
 import { matchHandovers, type Offer } from './handover-matching.ts';
-import { couldLead } from './leader-start.ts';
+import { couldLead, mustCopy } from './leader-start.ts';
 import type { Pass } from './pass.ts';
+import type { View } from './view.ts';
 
-/** A leadership that can be handed over without copying. */
+/** A leadership to hand over, the shard chosen. */
 export interface Handover {
   readonly shard: number;
   readonly from: number;
   readonly to: number;
+  readonly copied: boolean;
 }
 
 /** What one resource still wants, from its leaders to its targets. */
 export interface ResourceMoves {
   readonly handovers: readonly Handover[];
-  /** By broker: leaderships to give up, and to take, by copying: what the hand-overs leave. */
+  /** By broker: leaderships to give up, and to take, by copying, where any shard will do. */
   readonly supply: Int32Array;
   readonly demand: Int32Array;
 }
@@ -55,20 +57,23 @@ export class LeaderMoves {
       wanted += supply[b] ?? 0;
     }
     if (wanted === 0) return { handovers: [], supply, demand };
-    const offers = this.#offers(r, supply, demand);
+    const clear = isClear(view, r, supply, demand);
+    const offers = this.#offers(r, supply, demand, clear);
     const given = matchHandovers(offers, supply, demand);
     const handovers: Handover[] = [];
     offers.forEach(({ shard, from }, i) => {
       const to = given[i] ?? -1;
       if (to === -1) return;
-      handovers.push({ shard, from, to });
+      handovers.push({ shard, from, to, copied: mustCopy(this.#pass, shard, to) });
       supply[from] = (supply[from] ?? 0) - 1;
       demand[to] = (demand[to] ?? 0) - 1;
     });
+    // Where not every shard can go everywhere, each has been given its place: what is left is out of reach.
+    if (!clear) return { handovers, supply: supply.fill(0), demand: demand.fill(0) };
     return { handovers, supply, demand };
   }
 
-  #offers(r: number, supply: Int32Array, demand: Int32Array): Offer[] {
+  #offers(r: number, supply: Int32Array, demand: Int32Array, clear: boolean): Offer[] {
     const { view, rendezvous } = this.#pass;
     const durable = view.resourceRow(r).durable;
     const needing = [...view.brokers.liveList].filter((b) => (demand[b] ?? 0) > 0);
@@ -79,10 +84,13 @@ export class LeaderMoves {
       if ((supply[from] ?? 0) === 0 || !this.#pass.view.free(s)) continue;
       // Without a log every broker that could take the shard takes it at once.
       const to = needing.filter((b) => (durable ? view.isInSync(s, b) : couldLead(this.#pass, s, b)));
-      if (to.length === 0) continue;
+      const copyTo =
+        clear || !durable ? [] : needing.filter((b) => !view.holds(s, b) && couldLead(this.#pass, s, b));
+      if (to.length + copyTo.length === 0) continue;
       const ranking = rendezvous.of(view.shardKey(s));
+      const byScore = (a: number, b: number): number => ranking.compare(a, b);
       found.push({
-        offer: { shard: s, from, to: to.sort((a, b) => ranking.compare(a, b)) },
+        offer: { shard: s, from, to: to.sort(byScore), copyTo: copyTo.sort(byScore) },
         rank: view.brokers.live[from] === 0 ? 0 : 1,
         failed: view.failedMoves(s),
         score: ranking.high(from),
@@ -93,4 +101,25 @@ export class LeaderMoves {
     );
     return found.map((entry) => entry.offer);
   }
+}
+
+/**
+ * Every copy is sound and every destination has room for all it takes: then any shard can go to any of them, by hand-over
+ * or by copying.
+ */
+export function isClear(view: View, r: number, supply: Int32Array, demand: Int32Array): boolean {
+  for (const b of view.brokers.liveList) {
+    if ((demand[b] ?? 0) > 0 && view.room(b) < (demand[b] ?? 0)) return false;
+  }
+  const sound =
+    (s: number) =>
+    (b: number): boolean =>
+      view.brokers.live[b] === 1 && view.isInSync(s, b);
+  const end = view.firstShard[r + 1] ?? 0;
+  for (let s = view.firstShard[r] ?? 0; s < end; s++) {
+    const from = view.nextLeader(s);
+    if (view.counts[s] === 0 || (supply[from] ?? 0) === 0) continue;
+    if (!view.finished(s).every(sound(s))) return false;
+  }
+  return true;
 }

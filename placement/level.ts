@@ -1,15 +1,16 @@
 import { NONE } from './broker-table.ts';
-import { canTake, keepsZones, mustCopy, shardToCopy, startLeaderMove } from './leader-start.ts';
+import { canTake, keepsZones, shardToCopy, startLeaderMove } from './leader-start.ts';
 import type { LeaderMoves, ResourceMoves } from './leader-moves.ts';
 import type { Pass } from './pass.ts';
 import type { Why } from './plan-types.ts';
 
-/** One hand-over that would level: the shard is known where nothing is copied. */
+/** One hand-over that would level; the shard is chosen already, or any that `from` leads will do. */
 interface Option {
   readonly r: number;
   readonly from: number;
   readonly to: number;
   readonly shard: number | null;
+  readonly copied: boolean;
 }
 
 /**
@@ -66,20 +67,20 @@ function noSlots(pass: Pass): boolean {
 function optionsOf(pass: Pass, r: number, { handovers, supply, demand }: ResourceMoves): Option[] {
   const { view } = pass;
   const options: Option[] = [];
-  for (const { shard, from, to } of handovers) {
-    if (view.brokers.live[from] === 1 && view.free(shard)) options.push({ r, from, to, shard });
+  for (const { shard, from, to, copied } of handovers) {
+    if (view.brokers.live[from] === 1 && view.free(shard)) options.push({ r, from, to, shard, copied });
   }
   for (const from of view.brokers.liveList) {
     if ((supply[from] ?? 0) <= 0) continue;
     for (const to of view.brokers.liveList) {
-      if ((demand[to] ?? 0) > 0) options.push({ r, from, to, shard: null });
+      if ((demand[to] ?? 0) > 0) options.push({ r, from, to, shard: null, copied: true });
     }
   }
   return options;
 }
 
 function copyLast(a: Option, b: Option): number {
-  return (a.shard === null ? 1 : 0) - (b.shard === null ? 1 : 0);
+  return (a.copied ? 1 : 0) - (b.copied ? 1 : 0);
 }
 
 /** Among equals the hand-over first, then who leads the most, by its share, to who leads the fewest. */
@@ -108,8 +109,7 @@ function startFirst(
 ): 'started' | 'wanted' | 'none' {
   let wanted = false;
   for (const option of options) {
-    const { r, from, to } = option;
-    const copied = option.shard === null || mustCopy(pass, option.shard, to);
+    const { r, from, to, copied } = option;
     const plan = moves.of(r);
     const taken = new Set(plan.handovers.map((handover) => handover.shard));
     const free = pass.hasSlot(copied, from, to);
@@ -134,7 +134,7 @@ const SHOWN = 5;
 
 function levelWhy(
   pass: Pass,
-  { r, from, to, shard }: Option,
+  { r, from, to, shard, copied }: Option,
   rule: 'resource' | 'cluster',
   options: readonly Option[],
 ): Why {
@@ -147,7 +147,7 @@ function levelWhy(
   const total = (b: number): string =>
     `${tally.leaders[b]} in all (share ${share.floor[b]} to ${share.ceiling[b]})`;
   const others = [...new Set(options.map((option) => option.to))].filter((b) => b !== to);
-  const copying = shard === null ? 'it must be copied' : holdingText(pass, shard, to);
+  const copying = copied || shard === null ? 'it must be copied' : holdingText(pass, shard, to);
   return {
     rule,
     detail: `${led(from)}, ${total(from)}; ${led(to)}, ${total(to)}; ${copying}`,

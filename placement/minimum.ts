@@ -1,4 +1,5 @@
 import { matchHandovers, type Offer } from './handover-matching.ts';
+import { isClear } from './leader-moves.ts';
 import { couldLead } from './leader-start.ts';
 import type { Pass } from './pass.ts';
 
@@ -16,7 +17,7 @@ export function minimumLeaderMoves(pass: Pass): number | null {
   if (targets.settled) return sum;
   for (let r = 0; r < view.resourceCount; r++) {
     const moves = movesOf(pass, r);
-    if (moves > 0 && isBlocked(pass, r, moves)) return null;
+    if (moves > 0 && possibleMoves(pass, r) < moves) return null;
     sum += moves;
   }
   return sum;
@@ -35,29 +36,47 @@ function targetOf({ view, targets }: Pass, r: number, b: number): number {
   return view.brokers.live[b] === 1 ? targets.of(r, b) : 0;
 }
 
-/** Some move towards the targets has no shard that could make it: caps, or copies that are not in sync, stand in the way. */
-function isBlocked(pass: Pass, r: number, moves: number): boolean {
+/** Whether some leadership could still move towards its target, now or once what is in flight has finished. */
+export function leadersWantMoves(pass: Pass): boolean {
+  if (pass.targets.settled) return false;
+  for (let r = 0; r < pass.view.resourceCount; r++) {
+    if (movesOf(pass, r) > 0 && possibleMoves(pass, r) > 0) return true;
+  }
+  return false;
+}
+
+/**
+ * How many of a resource's moves towards its targets have a shard that could make them, in flight or not: caps, and copies
+ * that are not in sync, may stand in the way.
+ */
+function possibleMoves(pass: Pass, r: number): number {
   const { view } = pass;
   const { count, liveList } = view.brokers;
   const supply = new Int32Array(count);
   const demand = new Int32Array(count);
-  let clear = true;
   for (let b = 0; b < count; b++) {
     const difference = view.tally.leadersOf(r, b) - targetOf(pass, r, b);
     if (difference > 0) supply[b] = difference;
     else demand[b] = -difference;
-    if (difference < 0 && view.room(b) < -difference) clear = false;
   }
-  const offers: Offer[] = [];
   const needing = [...liveList].filter((b) => (demand[b] ?? 0) > 0);
+  if (isClear(view, r, supply, demand)) return supply.reduce((sum, n) => sum + n, 0);
+  const offers: Offer[] = [];
   const end = view.firstShard[r + 1] ?? 0;
   for (let s = view.firstShard[r] ?? 0; s < end; s++) {
     const from = view.nextLeader(s);
     if (view.counts[s] === 0 || (supply[from] ?? 0) === 0) continue;
-    clear &&= view.finished(s).every((b) => view.brokers.live[b] === 1 && view.isInSync(s, b));
-    const to = needing.filter((b) => couldLead(pass, s, b));
-    offers.push({ shard: s, from, to });
+    offers.push({ shard: s, from, to: needing.filter((b) => couldLead(pass, s, b)) });
   }
-  if (clear) return false;
-  return matchHandovers(offers, supply, demand).filter((b) => b !== -1).length < moves;
+  // Room is for one copy each: what must be copied to a broker is bounded by what it can still hold.
+  const given = matchHandovers(offers, supply, demand);
+  const copied = new Int32Array(count);
+  let possible = 0;
+  given.forEach((b, i) => {
+    const shard = offers[i]?.shard ?? 0;
+    if (b === -1) return;
+    if (!view.holds(shard, b)) copied[b] = (copied[b] ?? 0) + 1;
+    if (view.holds(shard, b) || (copied[b] ?? 0) <= view.room(b)) possible++;
+  });
+  return possible;
 }

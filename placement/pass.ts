@@ -86,6 +86,11 @@ export class Pass {
     return { copied, from: from === NONE ? null : this.view.brokers.id(from), to: this.view.brokers.id(to) };
   }
 
+  /** Some move is in flight, or this pass has decided a write. */
+  get moving(): boolean {
+    return this.#slots.copies > 0 || this.#slots.handovers > 0 || this.builder.steps.length > 0;
+  }
+
   /** Copies, and hand-overs, that could still start if the brokers allow it. */
   get copySlotsLeft(): number {
     return this.view.policy.maxConcurrentMoves - this.#slots.copies;

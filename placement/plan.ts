@@ -5,7 +5,7 @@ import { admitNew, placeAll } from './first-placement.ts';
 import { LeaderMoves } from './leader-moves.ts';
 import { levelLeaders } from './level.ts';
 import { levelsOf } from './levels.ts';
-import { minimumLeaderMoves } from './minimum.ts';
+import { leadersWantMoves, minimumLeaderMoves } from './minimum.ts';
 import { abandonMoves, finishMoves } from './moves.ts';
 import { Pass } from './pass.ts';
 import type { Levels, Plan, Reports, Snapshot } from './plan-types.ts';
@@ -76,11 +76,12 @@ function startInOrder(pass: Pass, work: CopyWork): void {
   if (!restoring) levelCopies(pass);
 }
 
-/** Steps 6 and 7. */
+/** Steps 6 and 7; the latter once leaders are where they go: which copy a leader move drops levels copies too. */
 function levelCopies(pass: Pass): void {
   const { view } = pass;
+  const unsettled = pass.moving && leadersWantMoves(pass);
   const ok = (from: number, to: number): boolean => pass.hasSlot(true, from, to);
-  for (const next of [zoneStep, levelStep]) {
+  for (const next of unsettled ? [zoneStep] : [zoneStep, levelStep]) {
     while (pass.copySlotsLeft > 0) {
       const found = next(view, pass.copyTargets, ok);
       if (found === null) break;
