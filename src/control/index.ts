@@ -10,5 +10,5 @@ export {
   type PlanInput,
   type PlannerHost,
 } from './planner-host.ts';
-export { checkTimings, DEFAULT_BROKER_TIMINGS, MAX_CLOCK_DRIFT, type BrokerTimings } from './timings.ts';
+export { checkTimings, DEFAULT_BROKER_TIMINGS, type BrokerTimings } from './timings.ts';
 export { WorkerPlanner } from './worker-planner.ts';

@@ -17,7 +17,7 @@ export const DEFAULT_BROKER_TIMINGS: BrokerTimings = {
 };
 
 /** How much faster or slower than another a machine's monotonic clock may run. */
-export const MAX_CLOCK_DRIFT = 0.01;
+const MAX_CLOCK_DRIFT = 0.01;
 
 /**
  * The arithmetic of leases, asserted at start: a lease that began when a heartbeat was sent has ended, on any

@@ -9,6 +9,7 @@ import type { ControlPlane } from '../control-plane.ts';
 import type { Connection, Route } from '../net.ts';
 import type { Change } from '../state/index.ts';
 import { BrokerSession } from './broker-session.ts';
+import { SnapshotGate } from './broker-watch.ts';
 
 /** Broker connections of one node; one more is closed with 1013. */
 export const MAX_BROKER_CONNECTIONS = 10_000;
@@ -34,6 +35,7 @@ class Surface implements BrokerSurface {
   readonly #plane: ControlPlane;
   readonly #clock: Clock;
   readonly #sessions = new Set<BrokerSession>();
+  readonly #gate = new SnapshotGate();
   #draining = false;
   #unsubscribe: () => void = () => {};
 
@@ -70,6 +72,7 @@ class Surface implements BrokerSurface {
     const host = {
       plane: this.#plane,
       clock: this.#clock,
+      gate: this.#gate,
       ended: (ended: BrokerSession) => this.#sessions.delete(ended),
     };
     this.#sessions.add(new BrokerSession(host, connection));

@@ -12,7 +12,7 @@ import { EvenkeelError } from '../errors.ts';
 import type { Connection } from '../net.ts';
 import { readEnvelope, readRequest, ProtocolFault, type BrokerRequest } from './broker-requests.ts';
 import { resolve, waitForRevision } from './broker-resolve.ts';
-import { BrokerWatch } from './broker-watch.ts';
+import { BrokerWatch, type SnapshotGate } from './broker-watch.ts';
 
 /** Requests of one connection that may wait for their answers; heartbeats have places of their own. */
 export const MAX_REQUESTS_IN_FLIGHT = 64;
@@ -22,6 +22,7 @@ export const MAX_WATCHES = 16;
 const LEADER_DEADLINE_MS = 10_000;
 
 export interface SessionHost {
+  readonly gate: SnapshotGate;
   readonly plane: ControlPlane;
   readonly clock: Clock;
   /** Called once, when the connection has ended. */
@@ -188,6 +189,7 @@ export class BrokerSession {
       {
         plane,
         clock,
+        gate: this.#host.gate,
         push: (message) => this.#send(message),
         unreadBytes: () => this.#connection.bufferedBytes,
         tooSlow: () => this.close(CLOSE.tryLater, 'what was pushed is not being read'),

@@ -15,7 +15,32 @@ export const MAX_UNREAD_BYTES = 1024 * 1024;
 export const UNREAD_TIMEOUT_MS = 30_000;
 const UNREAD_POLL_MS = 20;
 
+/** Snapshots that one node sends at once; more wait for their turn, so that what is small and urgent does not. */
+export const MAX_SNAPSHOTS_AT_ONCE = 4;
+
+/** Lets a few through at a time, in the order in which they came. */
+export class SnapshotGate {
+  #inside = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  enter(run: () => void): void {
+    if (this.#inside >= MAX_SNAPSHOTS_AT_ONCE) {
+      this.#waiting.push(run);
+      return;
+    }
+    this.#inside++;
+    run();
+  }
+
+  leave(): void {
+    this.#inside--;
+    const next = this.#waiting.shift();
+    if (next !== undefined) this.enter(next);
+  }
+}
+
 export interface WatchHost {
+  readonly gate: SnapshotGate;
   readonly plane: ControlPlane;
   readonly clock: Clock;
   push(message: BrokerPush): void;
@@ -39,6 +64,8 @@ export class BrokerWatch {
   #progress: Timer | null = null;
   #wait: Timer | null = null;
   #ended = false;
+  /** Inside the gate: sending a snapshot. */
+  #sending = false;
 
   constructor(host: WatchHost, id: number, broker: string | null) {
     this.#host = host;
@@ -55,7 +82,7 @@ export class BrokerWatch {
     this.#host.clock.defer(() => {
       if (this.#ended) return;
       this.#armProgress();
-      if (!resumes) return this.#sendSnapshot();
+      if (!resumes) return this.#enterGate();
       this.#follow();
     });
     return this.#revision;
@@ -64,6 +91,7 @@ export class BrokerWatch {
   end(): void {
     this.#ended = true;
     this.#pause();
+    this.#leaveGate();
     const { clock } = this.#host;
     if (this.#progress !== null) clock.clearTimeout(this.#progress);
     if (this.#wait !== null) clock.clearTimeout(this.#wait);
@@ -110,7 +138,21 @@ export class BrokerWatch {
   #resync(): void {
     if (this.#ended) return;
     this.#push({ type: 'watch.resync', watchId: this.#id });
-    this.#whenRead(() => this.#sendSnapshot());
+    this.#whenRead(() => this.#enterGate());
+  }
+
+  #enterGate(): void {
+    this.#host.gate.enter(() => {
+      this.#sending = true;
+      if (this.#ended) this.#leaveGate();
+      else this.#sendSnapshot();
+    });
+  }
+
+  #leaveGate(): void {
+    if (!this.#sending) return;
+    this.#sending = false;
+    this.#host.gate.leave();
   }
 
   /** All rows as of one revision, chunk by chunk as they are read; then what came since, from the ring. */
@@ -137,6 +179,7 @@ export class BrokerWatch {
       brokers: brokerPart.map(watchedBroker),
       done,
     });
+    if (done) this.#leaveGate();
     this.#whenRead(() => (done ? this.#follow() : this.#sendChunk(rows, brokers, next)));
   }
 

@@ -187,6 +187,29 @@ describe('watching', () => {
     expect(w.nodes.get('n2')?.surface.connections).toBe(0);
   });
 
+  it('a few snapshots at a time; those that wait get theirs when a slow one ends or goes', async () => {
+    const w = await world();
+    const b = await RawBroker.open(w, 'n2');
+    await b.register('b1');
+    await createStream(w, 'big', 4_000);
+    for (let i = 0; i < 4_000; i++) await assign(w, `stream:big/${i}`, ['b1']);
+    w.network.link('n2', 'raw').bytesPerMs = 0.001;
+    for (let i = 0; i < 4; i++) b.send('watch');
+    await w.run(500);
+    const quick = new BrokerClient({
+      ...w.clientOptions(w.process('b2')),
+      endpoints: ['n2:1'],
+      registration: { id: 'b2', addresses: {} },
+      handlers: {},
+    });
+    quick.start();
+    await w.run(5_000);
+    expect(quick.hasLease()).toBe(true);
+    expect(quick.view.revision).toBe(0);
+    w.network.breakConnections('raw', 'n2');
+    await w.until('its turn has come', () => quick.view.brokers.size === 2, 5_000);
+  });
+
   it('one that has fallen behind the ring is resynced: a snapshot of now, then what follows', async () => {
     const w = await world({ maxSets: 8, maxRows: 100 });
     const beating = new BrokerClient({
