@@ -1,0 +1,124 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { openBrokerDirectory } from '../../../src/broker/data-directory.ts';
+import { RecordStore } from '../../../src/broker/record-store.ts';
+import type { SimProcess } from '../../../src/sim/index.ts';
+import { BrokerWorld } from '../../support/broker-world.ts';
+
+const SHARD = 'stream:orders/0';
+const records = (epoch: number, ...texts: string[]) =>
+  texts.map((text) => ({ epoch, payload: Buffer.from(text) }));
+
+describe('what a broker keeps on disk', () => {
+  let w: BrokerWorld;
+  let process: SimProcess;
+  beforeEach(() => {
+    w = new BrokerWorld({});
+    process = w.process('b1');
+  });
+
+  const directory = (id = 'b1', clusterId = 'test') =>
+    w.settled(
+      openBrokerDirectory(w.disk('b1').diskOf(process), 'data', { random: process.random, clusterId, id }),
+    );
+
+  /** The process is killed and another opens what it left. */
+  async function restart(): Promise<Awaited<ReturnType<typeof directory>>> {
+    process.kill();
+    w.disk('b1').settle(true);
+    process = w.process('b1');
+    return directory();
+  }
+
+  it('a power cut loses nothing that was acknowledged, and the store keeps its id', async () => {
+    const first = await directory();
+    const log = await w.settled(first.records.openShard(SHARD, 7));
+    await w.settled(log.append(records(1, 'a', 'b')));
+    await w.settled(log.append(records(4, 'c')));
+    const again = await restart();
+    expect(again.storeId).toBe(first.storeId);
+    const kept = again.records.get(SHARD);
+    expect(kept?.end).toBe(3);
+    expect(kept?.epochBefore(3)).toBe(4);
+    expect(kept?.endOfEpoch(1)).toBe(2);
+    const read = await w.settled(kept?.read(0, 10) ?? Promise.resolve([]));
+    expect(read.map(({ epoch, payload }) => [epoch, Buffer.from(payload).toString()])).toEqual([
+      [1, 'a'],
+      [1, 'b'],
+      [4, 'c'],
+    ]);
+  });
+
+  it('what was cut off or dropped stays so', async () => {
+    const first = await directory();
+    const log = await w.settled(first.records.openShard(SHARD, 7));
+    const other = await w.settled(first.records.openShard('stream:orders/1', 7));
+    await w.settled(log.append(records(1, 'a', 'b', 'c')));
+    await w.settled(other.append(records(1, 'x')));
+    await w.settled(log.truncate(1));
+    await w.settled(log.append(records(2, 'd')));
+    await w.settled(first.records.removeShard('stream:orders/1'));
+    await expect(w.settled(other.append(records(1, 'y')))).rejects.toThrow(/has been dropped/);
+    const again = await restart();
+    expect(again.records.shards).toEqual([SHARD]);
+    const read = await w.settled(again.records.get(SHARD)?.read(0, 10) ?? Promise.resolve([]));
+    expect(read.map(({ payload }) => Buffer.from(payload).toString())).toEqual(['a', 'd']);
+  });
+
+  it('records of an earlier creation of the resource are thrown away', async () => {
+    const { records: store } = await directory();
+    await w.settled((await w.settled(store.openShard(SHARD, 7))).append(records(1, 'old')));
+    expect((await w.settled(store.openShard(SHARD, 9))).end).toBe(0);
+  });
+
+  it('a flipped bit is noticed: at opening or at reading, never served', async () => {
+    const first = await directory();
+    const log = await w.settled(first.records.openShard(SHARD, 7));
+    await w.settled(log.append(records(1, 'a', 'b', 'c')));
+    process.kill();
+    w.disk('b1').settle(false);
+    expect(w.disk('b1').flipBit()).toBe(true);
+    process = w.process('b1');
+    const look = async (): Promise<void> => {
+      const { records: store } = await directory();
+      await w.settled(store.get(SHARD)?.read(0, 10) ?? Promise.resolve([]));
+    };
+    await expect(look()).rejects.toMatchObject({ code: 'corrupt' });
+  });
+
+  it("refuses a directory in use, another broker's, and another cluster's", async () => {
+    const first = await directory();
+    await expect(directory()).rejects.toMatchObject({ code: 'directory_in_use' });
+    await w.settled(first.close());
+    await expect(directory('b2')).rejects.toMatchObject({
+      code: 'wrong_directory',
+      message: expect.stringContaining('belongs to broker b1 of cluster test'),
+    });
+    await expect(directory('b1', 'else')).rejects.toMatchObject({ code: 'wrong_directory' });
+    expect((await directory()).storeId).toBe(first.storeId);
+  });
+
+  it('appends of one turn share a synced write', async () => {
+    const store = await w.settled(
+      w.disk('b1').diskOf(process).openStore('records', { createIfMissing: true }),
+    );
+    let writes = 0;
+    const counted = {
+      ...store,
+      range: store.range.bind(store),
+      get: store.get.bind(store),
+      close: store.close.bind(store),
+    };
+    const opened = await w.settled(
+      RecordStore.open({
+        ...counted,
+        write(operations) {
+          writes++;
+          return store.write(operations);
+        },
+      }),
+    );
+    const logs = await Promise.all([0, 1, 2, 3].map((i) => opened.openShard(`stream:orders/${i}`, 1)));
+    await w.settled(Promise.all(logs.map((log) => log.append(records(1, 'a')))));
+    expect(writes).toBeLessThanOrEqual(2);
+  });
+});
