@@ -12,10 +12,16 @@ export function finishDealing(view: View, targets: CopyTargets): void {
   fillShort(view, targets);
   const any = (): boolean => true;
   const unwritten = (s: number): boolean => view.rows[s] === undefined;
-  for (;;) {
-    const move = totalsStep(view, targets, any, unwritten);
-    if (move === null) return;
-    view.setCopies(move.shard, exchange(view.finished(move.shard), move.from, move.to));
+  // Until quotas chosen from the outcome want nothing more: then the next pass, which chooses so, wants nothing.
+  for (let moved = true; moved;) {
+    moved = false;
+    targets.renewQuotas();
+    for (;;) {
+      const move = totalsStep(view, targets, any, unwritten);
+      if (move === null) break;
+      view.setCopies(move.shard, exchange(view.finished(move.shard), move.from, move.to));
+      moved = true;
+    }
   }
 }
 

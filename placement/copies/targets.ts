@@ -80,6 +80,11 @@ export class CopyTargets {
     return (this.#quotas ??= chooseQuotas(this));
   }
 
+  /** Chooses quotas anew from the copies as they are now, as the next pass would. */
+  renewQuotas(): void {
+    this.#quotas = undefined;
+  }
+
   #build(r: number): ResourceTarget {
     const build = (x: number, room: Int32Array | null): ResourceTarget =>
       shareByRule(this.field, this.rule(x), this.view.tally.shards[x] ?? 0, room);
