@@ -9,6 +9,7 @@ export function unsettledPart(state: StateView): string | null {
   const copies = new Counts([...state.brokers.keys()]);
   for (const resource of state.resources.values()) {
     const own = new Counts([...state.brokers.keys()]);
+    const ownCopies = new Counts([...state.brokers.keys()]);
     for (let n = 0; n < resource.shards; n++) {
       const row = state.assignments.get(`${resource.kind}:${resource.name}/${n}`);
       if (row === undefined) return `${resource.name}/${n} is placed nowhere`;
@@ -16,12 +17,17 @@ export function unsettledPart(state: StateView): string | null {
       if (wrong !== null) return `${row.shard} ${wrong}`;
       own.add(row.leader);
       leaders.add(row.leader);
-      for (const id of row.replicas) copies.add(id);
+      for (const id of row.replicas) {
+        copies.add(id);
+        ownCopies.add(id);
+      }
     }
     if (own.spread > 1) return `${resource.name} is led ${own.text}`;
+    if (ownCopies.spread > 1) return `${resource.name} is copied ${ownCopies.text}`;
   }
   if (leaders.spread > 1) return `leaders in total are ${leaders.text}`;
-  return copies.spread > 1 ? `copies in total are ${copies.text}` : null;
+  // Totals of copies are levelled by single moves, which may end one short of level.
+  return copies.spread > 2 ? `copies in total are ${copies.text}` : null;
 }
 
 function wrongWith(row: AssignmentRow, replicationFactor: number): string | null {
