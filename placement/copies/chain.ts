@@ -79,14 +79,14 @@ export class Layout {
   }
 
   /** Where a path that lowers component (4) may begin and end, the steepest first. */
-  gradients(): Gradient[] {
+  gradients(bound: 'quotas' | 'parts'): Gradient[] {
     const { share } = this.targets.of(this.r);
     const above = (b: number, least: number): boolean => this.off(b) >= least;
     const below = (b: number, least: number): boolean => this.off(b) <= -least;
-    const quotas = this.targets.quotas();
+    const quotas = bound === 'quotas' ? this.targets.quotas() : null;
     // Where quotas are known, moves go only from above one to below one.
-    const takes = (b: number): boolean => this.copies(b) < (quotas(this.r, b) ?? share.ceiling(b));
-    const gives = (b: number): boolean => this.copies(b) > (quotas(this.r, b) ?? share.floor(b));
+    const takes = (b: number): boolean => this.copies(b) < (quotas?.(this.r, b) ?? share.ceiling(b));
+    const gives = (b: number): boolean => this.copies(b) > (quotas?.(this.r, b) ?? share.floor(b));
     return [
       { first: 'source', isSource: (b) => above(b, 1), isSink: takes },
       { first: 'sink', isSource: gives, isSink: (b) => below(b, 1) },
@@ -187,13 +187,17 @@ export function shortestPath(
   mode: SpanMode,
 ): { readonly gradient: Gradient; readonly distances: Distances } | null {
   let best: { gradient: Gradient; distances: Distances } | null = null;
-  for (const gradient of layout.gradients()) {
-    const found = distances(layout, gradient, mode);
-    if (found.length === 0 || (best !== null && found.length >= best.distances.length)) continue;
-    best = { gradient, distances: found };
-    if (found.length === 1) break;
+  // A quota may be out of reach, where leaders or sets stand in its way: then any way to floor…ceiling will do.
+  for (const bound of ['quotas', 'parts'] as const) {
+    for (const gradient of layout.gradients(bound)) {
+      const found = distances(layout, gradient, mode);
+      if (found.length === 0 || (best !== null && found.length >= best.distances.length)) continue;
+      best = { gradient, distances: found };
+      if (found.length === 1) break;
+    }
+    if (best !== null) return best;
   }
-  return best;
+  return null;
 }
 
 /**
