@@ -114,7 +114,7 @@ class Watch {
   }
 
   #push({ revision, changes }: ChangeSet): void {
-    if (this.#ended || revision <= this.#sent) return;
+    if (revision <= this.#sent) return;
     if (this.#subscriber.bufferedBytes() > MAX_WATCH_BUFFER_BYTES) {
       this.#stopFollowing();
       this.#resyncWhenDrained();

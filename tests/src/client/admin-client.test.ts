@@ -60,6 +60,17 @@ describe('reads', () => {
     expect(refusals).toBe(-1);
   });
 
+  it('are tried on another node where one knows no leader', async () => {
+    const cut = new HarnessPlane();
+    cut.onBarrier = async () => {
+      throw new EvenkeelError('no_leader', 'this one is cut off');
+    };
+    const alone = await AdminNode.start(cut);
+    const answer = await clientOf([alone.address, second.address]).read('resource.list');
+    expect(answer).toMatchObject({ items: [] });
+    await alone.stop();
+  });
+
   it('are not where it would not help', async () => {
     let asked = 0;
     plane.onBarrier = async () => void (asked += 1);

@@ -173,6 +173,17 @@ describe('/metrics', () => {
     node.plane.harness.register('b1');
     node.plane.harness.register('b2');
     node.plane.harness.create('s', { shards: 3 });
+    // Led 1 and 0: as level as one shard can be.
+    node.plane.harness.create('single', { replicationFactor: 1 });
+    const alone = {
+      leader: 'b1',
+      replicas: ['b1'],
+      inSync: ['b1'],
+      state: 'active',
+      failedMoves: 0,
+      move: null,
+    } as const;
+    node.plane.harness.place({ shard: 'stream:single/0', next: alone });
     const replicas = ['b1', 'b2'];
     for (let i = 0; i < 2; i += 1) {
       const next = {
@@ -196,7 +207,7 @@ describe('/metrics', () => {
     expect(value('raft_term')).toBe('3');
     expect(value('raft_is_leader')).toBe('1');
     expect(value('state_brokers{lifecycle="live"')).toBe('2');
-    expect(value('state_assignments')).toBe('2');
+    expect(value('state_assignments')).toBe('3');
     expect(value('placement_max_leader_spread_per_resource')).toBe('2');
     expect(value('placement_resources_out_of_level')).toBe('1');
     expect(value('placement_leaderless')).toBe('1');
