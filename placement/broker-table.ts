@@ -1,4 +1,4 @@
-import { compareStrings, type Broker } from './model.ts';
+import { compareStrings, type Broker, type Lifecycle } from './model.ts';
 
 /** "No broker", "no zone": every index of a pass is 0 or more. */
 export const NONE = -1;
@@ -74,6 +74,13 @@ export class BrokerTable {
   /** As indexOf, NONE for an unknown id or `null`. */
   find(id: string | null): number {
     return id === null ? NONE : (this.#index.get(id) ?? NONE);
+  }
+
+  /** What it is doing, for people; a live one that is to be emptied is draining. */
+  lifecycle(index: number): Lifecycle {
+    const row = this.rows[index];
+    if (row === undefined) throw new Error(`no broker has the index ${index}`);
+    return this.draining[index] === 1 ? 'draining' : row.lifecycle;
   }
 
   id(index: number): string {

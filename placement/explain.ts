@@ -2,7 +2,6 @@ import { NONE } from './broker-table.ts';
 import { indexOfShard } from './operator.ts';
 import { plan } from './plan.ts';
 import type { Plan, Reports, Snapshot, Step, WaitingRow } from './plan-types.ts';
-import { lifecycleOf } from './promote.ts';
 import { ShareBook } from './share-book.ts';
 import { View } from './view.ts';
 
@@ -43,7 +42,7 @@ function leaderLine(view: View, s: number): string {
   const b = view.leader[s] ?? NONE;
   const share = book.of(r);
   const total = book.cluster();
-  const serves = view.leaderServes(s) ? 'serves it' : `does not serve it (${lifecycleOf(view, b)})`;
+  const serves = view.leaderServes(s) ? 'serves it' : `does not serve it (${view.brokers.lifecycle(b)})`;
   return (
     `${brokers.id(b)} leads and ${serves}: it leads ${tally.leadersOf(r, b)} of ${view.resourceKeys[r]} ` +
     `(floor ${share.floor[b]}, ceiling ${share.ceiling[b]}) and ${tally.leaders[b]} in all ` +
@@ -58,6 +57,6 @@ function copyLines(view: View, s: number): string[] {
     const zone = brokers.zoneNames[brokers.zone[b] ?? 0] ?? '';
     const cap = brokers.rows[b]?.maxShards ?? null;
     const room = cap === null ? '' : ` of ${cap}`;
-    return `${brokers.id(b)} (${lifecycleOf(view, b)}, zone ${zone}) holds a copy ${sync}, ${tally.held[b]}${room} copies in all`;
+    return `${brokers.id(b)} (${view.brokers.lifecycle(b)}, zone ${zone}) holds a copy ${sync}, ${tally.held[b]}${room} copies in all`;
   });
 }

@@ -3,7 +3,6 @@ import { dropAtCutOver } from './leader-start.ts';
 import type { AssignmentState } from './model.ts';
 import type { Pass } from './pass.ts';
 import type { StepName, Why } from './plan-types.ts';
-import { lifecycleOf } from './promote.ts';
 import type { ShardMove, View } from './view.ts';
 
 /**
@@ -34,7 +33,7 @@ function causeToAbandon(pass: Pass, s: number, move: ShardMove): Cause | null {
   // After the fence nobody serves: the old leader takes the shard again, and if it cannot, a promotion is due.
   if (fenced && !view.leaderServes(s)) return null;
   if (view.brokers.live[move.to] === 0) {
-    const detail = `destination ${view.brokers.id(move.to)} is ${lifecycleOf(view, move.to)}`;
+    const detail = `destination ${view.brokers.id(move.to)} is ${view.brokers.lifecycle(move.to)}`;
     return { rule: 'destination_gone', detail, failed: false };
   }
   if (fenced) return fenceTimedOut(pass, s, move);
@@ -55,7 +54,7 @@ function lostCopyIsBack(view: View, s: number, move: ShardMove): boolean {
 function fenceTimedOut(pass: Pass, s: number, move: ShardMove): Cause | null {
   const { view } = pass;
   const until = move.progressAtMs + view.policy.fenceTimeoutMs;
-  if (canCutOver(view, s, move)) return null;
+  if (view.canCutOver(s)) return null;
   pass.wakeAt(until);
   if (until > view.nowMs) return null;
   const from = view.brokers.id(view.leader[s] ?? NONE);
@@ -78,10 +77,6 @@ function timedOut(pass: Pass, s: number, move: ShardMove): Cause | null {
   if (stalled > view.nowMs) return null;
   const detail = `${to} made no progress for ${view.policy.moveStallMs} ms (moveStallMs)`;
   return { rule: 'stall', detail, failed: true };
-}
-
-function canCutOver(view: View, s: number, move: ShardMove): boolean {
-  return view.report(s)?.drained === true && view.isInSync(s, move.to) && view.brokers.live[move.to] === 1;
 }
 
 /** Takes a move back: the destination goes unless it was a copy before. After the fence the old leader serves at a new epoch. */
@@ -108,7 +103,7 @@ export function finishMoves(pass: Pass): void {
     if (move === null || view.touched[s] === 1) continue;
     if (move.role === 'follower') seatIfJoined(pass, s, move);
     else if (move.step === 'staged') fenceIfReady(pass, s, move);
-    else if (canCutOver(view, s, move)) cutOver(pass, s, move);
+    else if (view.canCutOver(s)) cutOver(pass, s, move);
   }
 }
 

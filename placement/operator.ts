@@ -7,7 +7,6 @@ import { splitShard } from './model.ts';
 import { abandon } from './moves.ts';
 import { Pass } from './pass.ts';
 import type { Reports, Snapshot, Step, Why } from './plan-types.ts';
-import { lifecycleOf } from './promote.ts';
 import { leaderTargets } from './targets.ts';
 import { View } from './view.ts';
 
@@ -59,7 +58,7 @@ export function operatorCancel(snapshot: Snapshot, reports: Reports, shard: stri
   if (move === null) return refuse(`${shard} has no move in flight: there is nothing to cancel`);
   if (move.step === 'fenced' && !view.leaderServes(s)) {
     const leader = view.leader[s] ?? NONE;
-    const state = `${view.brokers.id(leader)}, which led it, is ${lifecycleOf(view, leader)}`;
+    const state = `${view.brokers.id(leader)}, which led it, is ${view.brokers.lifecycle(leader)}`;
     return refuse(`${shard} is fenced and ${state}: nobody could serve it again`);
   }
   const before = zonesAfter(view, view.copies(s));
@@ -79,7 +78,7 @@ export function abandonRefusal(snapshot: Snapshot, reports: Reports, shard: stri
   if (leader === NONE) return `${shard} was never placed`;
   const holder = view.inSync(s).find((b) => view.brokers.serving[b] === 1);
   if (holder !== undefined) {
-    return `${shard}: ${view.brokers.id(holder)} (${lifecycleOf(view, holder)}) holds all of it`;
+    return `${shard}: ${view.brokers.id(holder)} (${view.brokers.lifecycle(holder)}) holds all of it`;
   }
   const until = reports.leasedUntilMs.get(view.brokers.id(leader)) ?? 0;
   if (until > view.nowMs) {
@@ -130,12 +129,12 @@ function shardRefusal(view: View, s: number): string | null {
   const move = view.move(s);
   if (move !== null) return `a ${move.role} move to ${view.brokers.id(move.to)} is in flight`;
   if (view.leaderServes(s)) return null;
-  return `its leader ${view.brokers.id(leader)} (${lifecycleOf(view, leader)}) does not serve it`;
+  return `its leader ${view.brokers.id(leader)} (${view.brokers.lifecycle(leader)}) does not serve it`;
 }
 
 function destinationRefusal(view: View, s: number, to: number): string | null {
   const id = view.brokers.id(to);
-  if (view.brokers.live[to] === 0) return `${id} is ${lifecycleOf(view, to)}, not live`;
+  if (view.brokers.live[to] === 0) return `${id} is ${view.brokers.lifecycle(to)}, not live`;
   if (view.holds(s, to) || view.room(to) > 0) return null;
   return `${id} is at maxShards ${view.brokers.cap[to]}`;
 }

@@ -27,7 +27,8 @@ export function findLost(pass: Pass): Lost {
   const ephemeral: number[] = [];
   for (let s = 0; s < view.shardCount; s++) {
     const leader = view.leader[s] ?? NONE;
-    if (leader === NONE || view.leaderServes(s)) continue;
+    // One that has drained hands over though its broker is gone: its move finishes in this pass.
+    if (leader === NONE || view.leaderServes(s) || view.canCutOver(s)) continue;
     if (mayStillServe(pass, s, leader)) continue;
     const group = view.resource(s);
     if (!view.resourceRow(group).durable) {
@@ -61,17 +62,13 @@ function mayStillServe(pass: Pass, s: number, leader: number): boolean {
 }
 
 function onlyCopyUnavailable(view: View, s: number): string {
-  const describe = (b: number): string => `${view.brokers.id(b)} (${lifecycleOf(view, b)})`;
+  const describe = (b: number): string => `${view.brokers.id(b)} (${view.brokers.lifecycle(b)})`;
   const holders = view.inSync(s).filter((b) => view.brokers.serving[b] === 0);
   const behind = view.copies(s).filter((b) => !view.inSync(s).includes(b));
   const all =
     holders.length > 0 ? `${holders.map(describe).join(', ')} hold all of it` : 'no copy holds all of it';
   const rest = behind.length > 0 ? `; ${behind.map(describe).join(', ')} may be behind` : '';
   return `${all}${rest}; it waits for one that holds all, or for an operator to abandon the shard`;
-}
-
-export function lifecycleOf(view: View, b: number): string {
-  return view.brokers.draining[b] === 1 ? 'draining' : (view.brokers.rows[b]?.lifecycle ?? 'unknown');
 }
 
 /** Promotes everything promotable, all together; `extra` counts by resource what else this pass gives a leader. */
@@ -166,14 +163,14 @@ function promotionWhy(
   const lead = `${id(leader)} holds all of it and leads ${view.tally.leadersOf(r, leader)} of ${view.resourceKeys[r]}`;
   return {
     rule,
-    detail: `${id(old)} (${lifecycleOf(view, old)}) does not serve it; ${lead}, ${leads(view, leader)} in all`,
+    detail: `${id(old)} (${view.brokers.lifecycle(old)}) does not serve it; ${lead}, ${leads(view, leader)} in all`,
     rejected,
     runnerUp: brokers.filter((b) => b !== leader).map(id)[0] ?? null,
   };
 }
 
 function rejection(view: View, s: number, b: number): string {
-  if (view.brokers.serving[b] === 0) return lifecycleOf(view, b);
+  if (view.brokers.serving[b] === 0) return view.brokers.lifecycle(b);
   if (!view.isInSync(s, b)) return 'out_of_sync';
   return view.brokers.draining[b] === 1 ? 'draining' : 'keeps_less_level';
 }

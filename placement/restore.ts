@@ -2,7 +2,6 @@ import { NONE } from './broker-table.ts';
 import { restoreDestination, surplusCopy } from './copies/index.ts';
 import { startCopyMove, whyOf } from './copy-start.ts';
 import type { Pass } from './pass.ts';
-import { lifecycleOf } from './promote.ts';
 
 /** Copies that a pass has to look after, found in one walk over all shards. */
 export interface CopyWork {
@@ -48,7 +47,7 @@ export function dropSurplus(pass: Pass, shards: readonly number[]): void {
     if (!view.free(s)) continue;
     const goes = surplusCopy(view, pass.copyTargets, s);
     const factor = view.resourceRow(view.resource(s)).replicationFactor;
-    const detail = `${view.finished(s).length} copies for a replication factor of ${factor}; ${view.brokers.id(goes)} (${lifecycleOf(view, goes)}) goes`;
+    const detail = `${view.finished(s).length} copies for a replication factor of ${factor}; ${view.brokers.id(goes)} (${view.brokers.lifecycle(goes)}) goes`;
     view.dropCopy(s, goes);
     builder.add(s, {
       step: 'drop',

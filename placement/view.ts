@@ -240,6 +240,13 @@ export class View {
     return leader !== NONE && this.brokers.serving[leader] === 1 && this.isInSync(s, leader);
   }
 
+  /** The fenced leader has drained, and the destination holds all of it and may lead. */
+  canCutOver(s: number): boolean {
+    const move = this.move(s);
+    if (move?.step !== 'fenced' || this.report(s)?.drained !== true) return false;
+    return this.isInSync(s, move.to) && this.brokers.live[move.to] === 1;
+  }
+
   /** What the leader reported of this very generation. */
   report(s: number): ShardReport | null {
     const row = this.rows[s];
