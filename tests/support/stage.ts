@@ -3,6 +3,9 @@ import { Cluster, type ClusterOptions, until } from './cluster.ts';
 import { HandBroker, type HandBrokerOptions } from './hand-broker.ts';
 import { Watcher } from './watcher.ts';
 
+/** Nothing here depends on how fast the machine is: a broker is silent only when a test says so. */
+const PATIENT_FLAGS = ['--expiry-ms', '60000', '--lease-ms', '50000'];
+
 /** A quorum with a cluster file imported, its brokers played by the test, and a watcher: cleared after each test. */
 export class Stage {
   cluster!: Cluster;
@@ -22,7 +25,7 @@ export class Stage {
     file: Record<string, unknown>,
     options: ClusterOptions & { readonly before?: (broker: HandBroker) => void } = {},
   ): Promise<void> {
-    this.cluster = await Cluster.start(options);
+    this.cluster = await Cluster.start({ flags: PATIENT_FLAGS, ...options });
     await this.cluster.import(file);
     this.watcher = new Watcher(this.endpoints);
     for (const { id } of file['brokers'] as { id: string }[]) await this.join({ id }, options.before);
@@ -63,7 +66,9 @@ export class Stage {
   async level(): Promise<void> {
     const revision = await until('a level cluster', async () => {
       const { placement, revision: at } = await this.cluster.status();
-      return placement.level && placement.movesInFlight === 0 && placement.leaderMovesLeft === 0 ? at : null;
+      if (placement.level && placement.movesInFlight === 0 && placement.leaderMovesLeft === 0) return at;
+      const moving = [...this.watcher.rows.values()].filter(({ move }) => move !== null);
+      throw new Error(JSON.stringify({ placement, moving }));
     });
     await this.seen(revision);
   }
