@@ -21,6 +21,8 @@ export interface BootContext {
   readonly id: string;
   readonly members: readonly string[];
   readonly settings: SimSettings;
+  /** A broker's cap. */
+  readonly maxShards: number | null;
   readonly process: SimProcess;
   readonly net: Net;
   readonly disk: Disk;
@@ -271,6 +273,7 @@ export class SimCluster {
       id,
       members,
       settings,
+      maxShards: this.plan.maxShards,
       process,
       net: this.network.netOf(process),
       disk: host.disk.diskOf(process),

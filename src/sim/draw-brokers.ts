@@ -6,15 +6,17 @@ const RECORDS = 240;
 const CLIENTS = 4;
 /** As many as every register's resource has. */
 export const SHARDS = 4;
+export const REPLICATION_FACTOR = 2;
 
 export interface BrokerPart {
   readonly brokers: readonly string[];
+  readonly maxShards: number | null;
   readonly faults: readonly string[];
   readonly actions: readonly SimAction[];
   readonly records: readonly SimRecordOperation[];
 }
 
-export const NO_BROKERS: BrokerPart = { brokers: [], faults: [], actions: [], records: [] };
+export const NO_BROKERS: BrokerPart = { brokers: [], maxShards: null, faults: [], actions: [], records: [] };
 
 /** The brokers of a plan, what befalls them, and what their clients do. From a stream of its own: the rest of the plan stays as it is without them. */
 export function drawBrokers(seed: number, members: readonly string[], settings: SimSettings): BrokerPart {
@@ -26,7 +28,11 @@ export function drawBrokers(seed: number, members: readonly string[], settings: 
     const make = MAKERS[kind] as (context: Context, brokers: readonly string[]) => SimAction;
     return drawActions(random, (context) => make(context, brokers), members, settings);
   });
-  return { brokers, faults, actions, records: drawRecords(random) };
+  // The probe's resource counts too.
+  const copies = (KEYS.length + 1) * SHARDS * REPLICATION_FACTOR;
+  const room = random.pick([null, 2, 6]);
+  const maxShards = room === null ? null : Math.ceil(copies / brokers.length) + room;
+  return { brokers, maxShards, faults, actions, records: drawRecords(random) };
 }
 
 function drawRecords(random: SimRandom): SimRecordOperation[] {

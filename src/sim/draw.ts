@@ -35,6 +35,7 @@ export function drawPlan(seed: number, options: { readonly brokers: boolean }): 
     seed,
     members,
     brokers: plane.brokers,
+    maxShards: plane.maxShards,
     settings,
     faults: [...faults, ...plane.faults],
     actions: [...actions.map((action) => aim(action, victim)), ...plane.actions].sort(

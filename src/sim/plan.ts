@@ -108,6 +108,8 @@ export interface SimPlan {
   readonly members: readonly string[];
   /** Empty where consensus runs alone. */
   readonly brokers: readonly string[];
+  /** Every broker's cap on copies; `null`: none. */
+  readonly maxShards: number | null;
   readonly settings: SimSettings;
   /** The kinds of fault that were drawn, for people. */
   readonly faults: readonly string[];

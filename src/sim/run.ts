@@ -13,7 +13,7 @@ const LEAST_MS = 60_000;
 const PROGRESS_ELECTIONS = 12;
 const PROGRESS_BASE_MS = 3_000;
 /** What clients have left to do once all is whole again. */
-const REST_MS = 60_000;
+const REST_MS = 120_000;
 /** Members that hold the same log may differ for this long. */
 const CONVERGE_MS = 5_000;
 /** For brokers to register, catch up, be counted live, and for every move that levels them. */

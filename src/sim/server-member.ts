@@ -3,12 +3,15 @@ import type { ServeConfig } from '../config.ts';
 import { DEFAULT_BROKER_TIMINGS } from '../control/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import { SILENT_LOGGER } from '../logger.ts';
+import type { Plane } from '../plane.ts';
 import { startNode, type RunningNode } from '../server.ts';
 import { Broker, DATA_ADDRESS } from '../broker/index.ts';
 import type { BootContext, Member, PlacementView, RegisterValue, SimKit, WriteRequest } from './cluster.ts';
-import { SHARDS } from './draw-brokers.ts';
+import { REPLICATION_FACTOR, SHARDS } from './draw-brokers.ts';
+import { RowChecks } from './row-checks.ts';
 import { unsettledPart } from './settled.ts';
 import { tapStateMachine, tapStorage, tapTransport } from './taps.ts';
+import type { SimWorld } from './world.ts';
 
 const CLUSTER_ID = 'simulated';
 const PEER_PORT = 7501;
@@ -22,7 +25,7 @@ const LABEL = 'value';
 export const SERVER_KIT: SimKit = { member: bootNode, broker: bootBroker };
 
 async function bootBroker(context: BootContext) {
-  const { id, members, process, net, disk } = context;
+  const { id, members, process, net, disk, maxShards } = context;
   const broker = new Broker({
     id,
     clusterId: CLUSTER_ID,
@@ -31,6 +34,7 @@ async function bootBroker(context: BootContext) {
     dataDir: 'data',
     copyRate: 1_000,
     seedRecords: 0,
+    ...(maxShards === null ? {} : { maxShards }),
     net,
     clock: process.clock,
     random: process.random,
@@ -62,7 +66,26 @@ async function bootNode(context: BootContext): Promise<Member> {
     },
     onFatal: (error) => context.onFatal(error),
   });
+  checkRows(node.plane, process.world);
   return new ServerMember(node, process.clock);
+}
+
+function checkRows({ state, feed }: Plane, world: SimWorld): void {
+  const checks = new RowChecks(state);
+  const follow = (): void => {
+    feed.subscribe(
+      state.revision,
+      (set) => {
+        try {
+          checks.applied(set);
+        } catch (error) {
+          world.fail(error as Error);
+        }
+      },
+      follow,
+    );
+  };
+  follow();
 }
 
 function configOf({ id, members, settings }: BootContext): ServeConfig {
@@ -144,7 +167,7 @@ class ServerMember implements Member, PlacementView {
         kind: 'stream' as const,
         name,
         shards: SHARDS,
-        replicationFactor: 2,
+        replicationFactor: REPLICATION_FACTOR,
         durable: true,
         zonePolicy: null,
         labels: {},
