@@ -23,6 +23,8 @@ export interface Header {
   readonly hashAt: { readonly index: number; readonly hash: string };
 }
 
+type MutableHeader = { -readonly [K in keyof Header]: Header[K] };
+
 const EMPTY: Header = {
   appliedIndex: 0,
   revision: 0,
@@ -49,11 +51,12 @@ export class ClusterState implements StateView {
   readonly slots = new MoveSlots();
   readonly #shardsOn = new Map<string, Set<string>>();
   #shardCount = 0;
-  #header: Header = EMPTY;
+  readonly #header: MutableHeader = { ...EMPTY };
   #changes: Change[] = [];
 
+  /** As it is now. */
   get header(): Header {
-    return this.#header;
+    return { ...this.#header };
   }
   get appliedIndex(): number {
     return this.#header.appliedIndex;
@@ -109,7 +112,8 @@ export class ClusterState implements StateView {
     if (index !== this.appliedIndex + 1) {
       throw new Error(`entry ${index} applied after ${this.appliedIndex}: entries come in order, each once`);
     }
-    this.#set({ appliedIndex: index, timeMs: Math.max(this.timeMs, timeMs) });
+    this.#header.appliedIndex = index;
+    this.raiseTime(timeMs);
   }
 
   /** Ends the entry; `null`: no reader can see a change. */
@@ -117,7 +121,7 @@ export class ClusterState implements StateView {
     const changes = this.#changes;
     this.#changes = [];
     const index = this.appliedIndex;
-    if (index % HASH_INTERVAL === 0) this.#set({ hashAt: { index, hash: this.stateHash } });
+    if (index % HASH_INTERVAL === 0) this.#header.hashAt = { index, hash: this.stateHash };
     return changes.length === 0 ? null : { revision: index, changes };
   }
 
@@ -130,7 +134,7 @@ export class ClusterState implements StateView {
   deleteBroker(id: string): void {
     const row = this.#brokers.delete(id);
     if (row === undefined) return;
-    this.#set({ incarnationFloor: Math.max(this.#header.incarnationFloor, row.incarnation) });
+    this.#header.incarnationFloor = Math.max(this.#header.incarnationFloor, row.incarnation);
     this.#changed({ kind: 'brokerRemoved', id });
   }
 
@@ -153,7 +157,7 @@ export class ClusterState implements StateView {
     const previous = this.#assignments.put(row.shard, row) ?? null;
     if (previous !== null) this.#untally(previous);
     this.#tally(row);
-    if (row.generation > this.maxGeneration) this.#set({ maxGeneration: row.generation });
+    if (row.generation > this.maxGeneration) this.#header.maxGeneration = row.generation;
     this.#changed({ kind: 'assignment', assignment: row, previous });
   }
 
@@ -165,17 +169,18 @@ export class ClusterState implements StateView {
   }
 
   setPolicy(policy: Policy): void {
-    this.#set({ policy, policyRevision: this.appliedIndex });
+    this.#header.policy = policy;
+    this.#header.policyRevision = this.appliedIndex;
     this.#changed({ kind: 'policy', policy });
   }
 
   noteRegistration(timeMs: number): void {
-    if (this.firstRegisteredAtMs === null) this.#set({ firstRegisteredAtMs: timeMs });
+    if (this.firstRegisteredAtMs === null) this.#header.firstRegisteredAtMs = timeMs;
   }
 
-  /** Brings cluster time up to that of imported rows. */
+  /** Time never falls: that of an entry, or of imported rows. */
   raiseTime(timeMs: number): void {
-    if (timeMs > this.timeMs) this.#set({ timeMs });
+    if (timeMs > this.timeMs) this.#header.timeMs = timeMs;
   }
 
   /** Fills an empty state with what a snapshot held. The rows are kept as they are, revisions included. */
@@ -194,16 +199,12 @@ export class ClusterState implements StateView {
       this.#assignments.put(row.shard, row);
       this.#tally(row);
     }
-    this.#header = header;
+    Object.assign(this.#header, header);
   }
 
   #changed(change: Change): void {
     this.#changes.push(change);
-    this.#set({ revision: this.appliedIndex });
-  }
-
-  #set(part: Partial<Header>): void {
-    this.#header = { ...this.#header, ...part };
+    this.#header.revision = this.appliedIndex;
   }
 
   #tally(row: AssignmentRow): void {

@@ -91,5 +91,5 @@ describe('the state hash', () => {
   });
 });
 
-const FROZEN_EMPTY = 'ff33cccea1db8dd9';
-const FROZEN_ROW = '9219aab8088fb8fd';
+const FROZEN_EMPTY = '7dd858d66d11987f';
+const FROZEN_ROW = '120c2b96f06e399b';
