@@ -41,9 +41,9 @@ export class Proposer {
 
   /** `ControlPlane.propose`. */
   async propose(command: Command, options: ProposeOptions): Promise<Proposed> {
-    const data = this.#encode(command, options);
     const { nodeId, clock } = this.#path;
     const endMs = clock.now() + options.deadlineMs;
+    let data = this.#encode(command, options);
     for (let backOffMs = FIRST_BACK_OFF_MS; ; backOffMs = Math.min(2 * backOffMs, MAX_BACK_OFF_MS)) {
       const tried = this.#path.leadership();
       const { leaderId } = tried;
@@ -64,6 +64,7 @@ export class Proposer {
       }
       const leftMs = endMs - clock.now();
       await this.#leadershipAfter(tried, leaderId === null ? leftMs : Math.min(backOffMs, leftMs));
+      data = this.#encode(command, options);
     }
   }
 
@@ -76,14 +77,17 @@ export class Proposer {
       throw new EvenkeelError('protocol_error', 'a decision of one term is never passed on');
     }
     checkCommand(envelope.command);
-    return packr.pack(await this.#here(data, deadlineMs));
+    // Stamped anew: a follower's cluster time stands still.
+    const entry = encodeCommand({ ...envelope, timeMs: this.#timeMs() });
+    return packr.pack(await this.#here(entry, deadlineMs));
   }
 
+  /** The entry, stamped with this member's cluster time. */
   #encode(command: Command, options: ProposeOptions): Uint8Array {
     checkCommand(command);
     const data = encodeCommand({
       version: COMMAND_VERSION,
-      timeMs: 0,
+      timeMs: this.#timeMs(),
       request: options.request ?? null,
       inTerm: options.inTerm ?? null,
       command,
@@ -97,10 +101,11 @@ export class Proposer {
     return data;
   }
 
-  /** Stamps the leader's cluster time: a follower's stands still. */
-  async #here(data: Uint8Array, deadlineMs: number): Promise<CommandResult> {
-    const timeMs = Math.max(0, Math.floor(this.#path.clusterTimeMs()));
-    const entry = encodeCommand({ ...decodeCommand(data), timeMs });
+  #timeMs(): number {
+    return Math.max(0, Math.floor(this.#path.clusterTimeMs()));
+  }
+
+  async #here(entry: Uint8Array, deadlineMs: number): Promise<CommandResult> {
     try {
       const { result } = await this.#path.proposeHere(entry, deadlineMs);
       return readResult(result, 'result');

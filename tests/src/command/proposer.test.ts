@@ -59,7 +59,7 @@ let there: { leaderId: string; deadlineMs: number }[];
 let answerHere: () => Promise<unknown>;
 let answerThere: (data: Uint8Array, deadlineMs: number) => Promise<Uint8Array>;
 
-function proposerOf(nodeId: string): Proposer {
+function proposerOf(nodeId: string, clusterTimeMs: () => number = () => 1_234.9): Proposer {
   const path: ProposalPath = {
     nodeId,
     clock,
@@ -68,7 +68,7 @@ function proposerOf(nodeId: string): Proposer {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    clusterTimeMs: () => 1_234.9,
+    clusterTimeMs,
     async proposeHere(data, deadlineMs) {
       here.push({ data, deadlineMs });
       return { result: await answerHere() };
@@ -192,7 +192,9 @@ describe('on the leader', () => {
 
 describe('on another member', () => {
   it('a command is passed to the leader, whose time it carries', async () => {
-    await expect(proposerOf('n2').propose(OPEN, { deadlineMs: 500 })).resolves.toMatchObject({ revision: 7 });
+    // A follower's cluster time stands still.
+    const asked = proposerOf('n2', () => 99).propose(OPEN, { deadlineMs: 500 });
+    await expect(asked).resolves.toMatchObject({ revision: 7 });
     expect(there).toEqual([{ leaderId: 'n1', deadlineMs: 500 }]);
     expect(decodeCommand(here[0]?.data ?? new Uint8Array()).timeMs).toBe(1_234);
   });
@@ -213,6 +215,15 @@ describe('on another member', () => {
     expect(there.map(({ deadlineMs }) => 1_000 - deadlineMs)).toEqual([0, 50, 150, 350, 750]);
     expect(clock.pending).toBe(0);
     expect(listeners.size).toBe(0);
+  });
+
+  it('one that this member takes itself in the end carries the time of then', async () => {
+    lead(null, 4);
+    const asked = proposerOf('n1', () => 1_000 + clock.now()).propose(OPEN, { deadlineMs: 1_000 });
+    await clock.advance(300);
+    lead('n1', 5);
+    await expect(asked).resolves.toMatchObject({ revision: 7 });
+    expect(here.map(({ data }) => decodeCommand(data).timeMs)).toEqual([1_300]);
   });
 
   it('a new leader is asked as soon as it is known', async () => {
