@@ -31,13 +31,16 @@ function connect(address: string, options: ConnectOptions): Promise<Connection> 
       // The key arrives as zeros.
       ...(options.unmasked === true ? { generateMask: () => {} } : {}),
     });
+    let stream: Duplex | null = null;
+    socket.once('upgrade', (response) => (stream = response.socket));
     socket.once('error', (error) => {
       const text = `cannot connect to ${address}${options.path}: ${error.message}`;
       reject(new EvenkeelError('unreachable', text, { address }));
     });
     socket.once('open', () => {
       socket.removeAllListeners('error');
-      resolve(new WebSocketConnection(socket, address));
+      if (stream === null) throw new Error('a WebSocket opened without an upgrade');
+      resolve(new WebSocketConnection(socket, stream, address));
     });
   });
 }
@@ -100,7 +103,7 @@ function upgradeTo(route: Route, open: Set<WebSocketConnection>): Upgrade {
     }
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
       const { remoteAddress, remotePort } = request.socket;
-      const connection = new WebSocketConnection(webSocket, `${remoteAddress}:${remotePort}`);
+      const connection = new WebSocketConnection(webSocket, socket, `${remoteAddress}:${remotePort}`);
       open.add(connection);
       webSocket.once('close', () => open.delete(connection));
       route.onConnection(connection);
@@ -114,12 +117,15 @@ class WebSocketConnection implements Connection {
   onClose: (code: number, reason: string) => void = () => {};
   readonly remoteAddress: string;
   readonly #socket: WebSocket;
+  readonly #stream: Duplex;
   readonly #pings: NodeJS.Timeout;
   #early: (() => void)[] | null = [];
   #heard = true;
+  #gathering = false;
 
-  constructor(socket: WebSocket, remoteAddress: string) {
+  constructor(socket: WebSocket, stream: Duplex, remoteAddress: string) {
     this.#socket = socket;
+    this.#stream = stream;
     this.remoteAddress = remoteAddress;
     this.#pings = setInterval(() => this.#ping(), PING_EVERY_MS);
     this.#pings.unref();
@@ -153,6 +159,7 @@ class WebSocketConnection implements Connection {
 
   send(data: string | Uint8Array): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
+    this.#gather();
     // A failed send ends in `close`.
     this.#socket.send(data, { binary: typeof data !== 'string' }, () => {});
   }
@@ -166,6 +173,17 @@ class WebSocketConnection implements Connection {
 
   terminate(): void {
     this.#socket.terminate();
+  }
+
+  /** What one turn sends goes to the system in one write: hundreds of answers may come of one apply. */
+  #gather(): void {
+    if (this.#gathering) return;
+    this.#gathering = true;
+    this.#stream.cork();
+    process.nextTick(() => {
+      this.#gathering = false;
+      this.#stream.uncork();
+    });
   }
 
   #emit(event: () => void): void {
