@@ -4,7 +4,7 @@ import { ERRORS, EvenkeelError, type ErrorCode } from '../errors.ts';
 import type { Answer, CommonParams, RpcContext, RpcMethod, Subscriber } from './rpc-types.ts';
 
 /** Calls under way on this node, all surfaces together; more are answered `overloaded`. */
-export const MAX_CALLS = 1_024;
+export const MAX_CALLS = 2_048;
 
 /** What an error looks like on every surface. */
 export interface WireError {
@@ -77,8 +77,10 @@ export class Caller {
       const answer = await new Promise<Answer>((resolve, reject) => {
         const start = (common: CommonParams): RpcContext => {
           const { deadlineMs } = common;
-          const message = `${method.name} took longer than its deadline of ${deadlineMs} ms`;
-          const expire = (): void => reject(new EvenkeelError('deadline_exceeded', message));
+          const expire = (): void => {
+            const message = `${method.name} took longer than its deadline of ${deadlineMs} ms`;
+            reject(new EvenkeelError('deadline_exceeded', message));
+          };
           timer = clock.setTimeout(expire, deadlineMs);
           return this.#context(common, subscriber);
         };

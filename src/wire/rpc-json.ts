@@ -11,6 +11,9 @@ const PARSE_ERROR = -32700;
 const INVALID_REQUEST = -32600;
 const INVALID_PARAMS = -32602;
 
+/** What runs the calls of a message and words their errors. */
+export type Calls = Pick<Caller, 'call' | 'describe'>;
+
 type Id = string | number | null;
 type Response =
   | { readonly jsonrpc: '2.0'; readonly id: Id; readonly result: unknown }
@@ -22,7 +25,7 @@ type Response =
  */
 export async function answerJsonRpc(
   text: string,
-  caller: Caller,
+  caller: Calls,
   subscriber: Subscriber | null,
 ): Promise<string | null> {
   let message: unknown;
@@ -47,7 +50,7 @@ export async function answerJsonRpc(
 
 async function answerOne(
   message: unknown,
-  caller: Caller,
+  caller: Calls,
   subscriber: Subscriber | null,
 ): Promise<Response | null> {
   if (typeof message !== 'object' || message === null || Array.isArray(message)) {
@@ -68,7 +71,7 @@ async function run(
   id: Id,
   name: string,
   params: unknown,
-  caller: Caller,
+  caller: Calls,
   subscriber: Subscriber | null,
 ): Promise<Response> {
   if (params !== undefined && (typeof params !== 'object' || params === null || Array.isArray(params))) {
