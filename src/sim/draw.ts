@@ -61,8 +61,14 @@ function drawSettings(random: SimRandom, members: readonly string[]): SimSetting
   return {
     electionTimeoutMs,
     heartbeatMs: electionTimeoutMs / 10,
-    snapshotEveryEntries,
-    trailingEntries: random.below(Math.min(snapshotEveryEntries, 50)),
+    limits: {
+      snapshotEveryEntries,
+      trailingEntries: random.below(Math.min(snapshotEveryEntries, 50)),
+      maxAppendEntries: random.pick([1, 3, 4_096]),
+      maxInflightMessages: random.pick([1, 4, 64]),
+      maxWriteEntries: random.pick([1, 5, 8_192]),
+      maxApplyEntries: random.pick([1, 5, 512]),
+    },
     delayMinMs: 0.1,
     delayMaxMs: random.pick([0.5, 2, 10]),
     syncMaxMs: random.pick([0.3, 2, 10]),

@@ -91,8 +91,15 @@ export interface SimRecordOperation {
 export interface SimSettings {
   readonly electionTimeoutMs: number;
   readonly heartbeatMs: number;
-  readonly snapshotEveryEntries: number;
-  readonly trailingEntries: number;
+  /** Of consensus: small ones make it work in many steps. */
+  readonly limits: {
+    readonly snapshotEveryEntries: number;
+    readonly trailingEntries: number;
+    readonly maxAppendEntries: number;
+    readonly maxInflightMessages: number;
+    readonly maxWriteEntries: number;
+    readonly maxApplyEntries: number;
+  };
   /** The range that every link's delay is drawn from. */
   readonly delayMinMs: number;
   readonly delayMaxMs: number;

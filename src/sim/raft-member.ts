@@ -46,12 +46,11 @@ async function bootRaftMember(context: BootContext): Promise<Member> {
     memberId: id,
   });
   const machine = new RegisterMachine();
-  const { electionTimeoutMs, heartbeatMs, snapshotEveryEntries, trailingEntries } = settings;
+  const { electionTimeoutMs, heartbeatMs } = settings;
   const limits: Partial<RaftLimits> = {
     electionTimeoutMs,
     heartbeatMs,
-    snapshotEveryEntries,
-    trailingEntries,
+    ...settings.limits,
     snapshotRetryMs: electionTimeoutMs * 2,
     maxPendingProposals: MAX_PENDING,
     maxPendingReads: MAX_PENDING,

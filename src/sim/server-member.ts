@@ -89,8 +89,7 @@ function checkRows({ state, feed }: Plane, world: SimWorld): void {
 }
 
 function configOf({ id, members, settings }: BootContext): ServeConfig {
-  const { electionTimeoutMs, heartbeatMs, snapshotEveryEntries, trailingEntries } = settings;
-  const raft = { electionTimeoutMs, heartbeatMs, snapshotEveryEntries, trailingEntries };
+  const { electionTimeoutMs, heartbeatMs, limits } = settings;
   return {
     nodeId: id,
     clusterId: CLUSTER_ID,
@@ -100,7 +99,7 @@ function configOf({ id, members, settings }: BootContext): ServeConfig {
     dataDir: 'data',
     initialClusterState: 'new',
     logLevel: 'silent',
-    raft,
+    raft: { electionTimeoutMs, heartbeatMs, ...limits },
     broker: DEFAULT_BROKER_TIMINGS,
   };
 }
