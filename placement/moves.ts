@@ -36,6 +36,10 @@ function causeToAbandon(pass: Pass, s: number, move: ShardMove): Cause | null {
     const detail = `destination ${view.brokers.id(move.to)} is ${view.brokers.lifecycle(move.to)}`;
     return { rule: 'destination_gone', detail, failed: false };
   }
+  if (fenced && view.report(s)?.destinationRenewed === true) {
+    const detail = `${view.brokers.id(move.to)} registered anew after the fence`;
+    return { rule: 'destination_renewed', detail, failed: false };
+  }
   if (fenced) return fenceTimedOut(pass, s, move);
   if (move.role === 'follower' && move.reason === 'restore' && lostCopyIsBack(view, s, move)) {
     return {

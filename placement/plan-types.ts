@@ -33,6 +33,8 @@ export interface ShardReport {
   /** Records that the move's destination is behind the leader; `null`: not known. */
   readonly lagRecords: number | null;
   readonly drained: boolean;
+  /** The destination has registered anew since the move was staged: a process that the fence did not know. Absent: no. */
+  readonly destinationRenewed?: boolean;
   /** When the destination's offset last rose; cluster time, ms. `null`: not known. */
   readonly progressAtMs: number | null;
 }

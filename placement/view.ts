@@ -243,7 +243,9 @@ export class View {
   /** The fenced leader has drained, and the destination holds all of it and may lead. */
   canCutOver(s: number): boolean {
     const move = this.move(s);
-    if (move?.step !== 'fenced' || this.report(s)?.drained !== true) return false;
+    const report = this.report(s);
+    if (move?.step !== 'fenced' || report?.drained !== true || report.destinationRenewed === true)
+      return false;
     return this.isInSync(s, move.to) && this.brokers.live[move.to] === 1;
   }
 

@@ -26,20 +26,26 @@ export function registerBroker(state: ClusterState, { broker }: Of<'registerBrok
   state.noteRegistration(state.timeMs);
   if (before !== undefined) {
     const sameStore = before.storeId !== null && before.storeId === broker.storeId;
-    if (before.imported || sameStore) comeBack(state, broker.id, incarnation);
+    if (before.imported || sameStore) comeBack(state, broker.id, { incarnation, first: before.imported });
     else startEmpty(state, broker.id, incarnation);
   }
   return done({ incarnation, lifecycle: row.lifecycle });
 }
 
 /** The same store: the marks stay, and what it leads is opened anew, a fence of the old process undone. */
-function comeBack(state: ClusterState, broker: string, incarnation: number): void {
+function comeBack(
+  state: ClusterState,
+  broker: string,
+  { incarnation, first }: { incarnation: number; first: boolean },
+): void {
   for (const row of rowsOn(state, broker)) {
     if (row.leader === broker) {
       const move = row.move?.step === 'fenced' ? { ...row.move, step: 'staged' as const } : row.move;
       rewrite(state, row, { state: 'assigning', move, drained: false }, { opensEpoch: true });
     } else {
-      rewrite(state, row, { ...restaged(row, broker, incarnation), drained: false });
+      // What a move was staged for before its destination ever registered is this first process of it.
+      const staged = first && row.move?.to === broker ? { stagedIncarnation: incarnation } : {};
+      rewrite(state, row, { ...restaged(row, broker, incarnation), ...staged, drained: false });
     }
   }
 }

@@ -89,8 +89,9 @@ export class ReportBook {
       generation: row.generation,
       lagRecords:
         current === null || reported === undefined ? null : Math.max(0, current.leaderOffset - reported),
-      // To a process that the fence did not know nothing is cut over: the fence will time out.
-      drained: row.drained && destination?.incarnation === row.stagedIncarnation,
+      drained: row.drained,
+      // To a process that the fence did not know nothing is cut over.
+      destinationRenewed: destination !== undefined && destination.incarnation !== row.stagedIncarnation,
       progressAtMs: Math.max(
         this.#beganAtMs,
         known?.destination?.startsWith(`${to}#`) === true ? known.progressAtMs : 0,

@@ -93,6 +93,15 @@ describe('a leader move', () => {
     expect(done.steps[0]?.requires).toEqual([{ broker: 'b3', incarnation: 1, allowDraining: false }]);
   });
 
+  it('is given up at once when its destination registered anew after the fence, drained or not', () => {
+    for (const drained of [false, true]) {
+      const report = { drained, destinationRenewed: true };
+      const given = pass({ move: FENCED, inSync: ['b1', 'b2', 'b3'], report });
+      expect(shown(given)).toEqual([['abandon', 'b3', 'b3', true, 'destination_renewed']]);
+      expect(given.steps[0]?.next).toMatchObject({ leader: 'b1', state: 'assigning', failedMoves: 0 });
+    }
+  });
+
   it('does not cut over to a destination that is not in sync', () => {
     expect(shown(pass({ move: FENCED, report: { drained: true } }))).toEqual([]);
   });

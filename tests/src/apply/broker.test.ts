@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Move } from '../../../placement/index.ts';
-import { assignmentRow, brokerRow, decided, Harness, importOf, resource } from './harness.ts';
+import { assignmentRow, brokerRow, decided, Harness, importOf, resource, staged } from './harness.ts';
 
 let h: Harness;
 
@@ -12,19 +11,6 @@ beforeEach(() => {
   h.create('s');
   expect(h.place({ next: decided(['b1', 'b2']) }).result).toBe('accepted');
   expect(h.confirm('b1')).toBe('accepted');
-});
-
-const staged = (over: Partial<Move> = {}): Move => ({
-  role: 'leader',
-  from: 'b1',
-  to: 'b2',
-  step: 'staged',
-  reason: 'balance',
-  copied: false,
-  drops: null,
-  startedAtMs: 1_000,
-  progressAtMs: 1_000,
-  ...over,
 });
 
 describe('a registration', () => {

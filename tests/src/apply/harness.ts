@@ -1,4 +1,4 @@
-import type { Assignment, Broker, Resource } from '../../../placement/index.ts';
+import type { Assignment, Broker, Move, Resource } from '../../../placement/index.ts';
 import { DEFAULT_POLICY } from '../../../placement/index.ts';
 import { Machine } from '../../../src/apply/index.ts';
 import {
@@ -221,3 +221,17 @@ export function decided(replicas: string[], over: Partial<PlacementRow['next']> 
     ...over,
   };
 }
+
+/** A hand-over of b1's leadership to b2, which holds a copy. */
+export const staged = (over: Partial<Move> = {}): Move => ({
+  role: 'leader',
+  from: 'b1',
+  to: 'b2',
+  step: 'staged',
+  reason: 'balance',
+  copied: false,
+  drops: null,
+  startedAtMs: 1_000,
+  progressAtMs: 1_000,
+  ...over,
+});

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY } from '../../../placement/index.ts';
 import { exportCluster } from '../../../src/cluster-file/index.ts';
 import { MAX_STAGED_IMPORTS } from '../../../src/state/index.ts';
-import { assignmentRow, brokerRow, decided, Harness, importOf, resource } from './harness.ts';
+import { assignmentRow, brokerRow, decided, Harness, importOf, resource, staged } from './harness.ts';
 
 const rows = () => ({
   brokers: [brokerRow('b1', { incarnation: 1 }), brokerRow('b2', { registeredAtMs: 7_000 })],
@@ -35,6 +35,20 @@ describe('an import', () => {
     });
     expect(h.state.maxGeneration).toBe(9);
     expect(h.state.firstRegisteredAtMs).toBe(0);
+  });
+
+  it("keeps a file's fenced move whose destination registers for the first time", () => {
+    const h = new Harness();
+    const move = { ...staged(), step: 'fenced' as const };
+    const fenced = assignmentRow('stream:s/0', ['b1', 'b2'], { state: 'draining', move });
+    for (const command of importOf({ ...rows(), assignments: [fenced] })) h.ok(command);
+    h.register('b2');
+    expect(h.assignment()).toMatchObject({
+      state: 'draining',
+      stagedIncarnation: h.broker('b2').incarnation,
+    });
+    h.register('b2', { storeId: 'another' });
+    expect(h.assignment().stagedIncarnation).toBe(h.broker('b2').incarnation - 1);
   });
 
   it('brings cluster time up to the latest time of the file', () => {
