@@ -1,8 +1,9 @@
 import type { Field } from './field.ts';
 import type { PairCounts } from './pairs.ts';
 
-/** Exchanges that one resource's dealing may try. */
+/** Exchanges that one resource's dealing may try, and that all of a pass may: shared by their shards. */
 const MAX_TRIES = 400_000;
+const MAX_TRIES_OF_PASS = 1_500_000;
 /** Each row is held against so many that follow it. */
 const REACH = 64;
 const MAX_SWEEPS = 6;
@@ -12,10 +13,11 @@ const MAX_SWEEPS = 6;
  * (the leader first in each): what every broker holds and every zone of every set stay as they are. Changes the sets
  * in place. Few rows on many brokers are left alone: their pairs cannot be even, only all resources' together.
  */
-export function evenPairs(field: Field, sets: number[][], pairs: PairCounts): void {
+export function evenPairs(field: Field, sets: number[][], pairs: PairCounts, shardsInAll: number): void {
   const factor = sets[0]?.length ?? 0;
   if (factor < 2 || sets.length * factor < 2 * field.members.length) return;
-  let tries = MAX_TRIES;
+  const part = sets.length / Math.max(sets.length, shardsInAll);
+  let tries = Math.min(MAX_TRIES, Math.floor(MAX_TRIES_OF_PASS * part));
   for (let sweep = 0; sweep < MAX_SWEEPS; sweep++) {
     let changed = false;
     for (let i = 0; i < sets.length; i++) {

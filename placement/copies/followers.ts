@@ -41,6 +41,6 @@ export function dealFollowers(view: View, targets: CopyTargets, r: number, shard
     ranking: (row) => targets.ranking(shards[row] ?? 0),
   });
   const sets = shards.map((_, row) => dealer.next(row));
-  evenPairs(targets.field, sets, pairs);
+  evenPairs(targets.field, sets, pairs, targets.view.shardCount);
   shards.forEach((s, row) => view.setCopies(s, sets[row] ?? []));
 }
