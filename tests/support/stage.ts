@@ -1,5 +1,5 @@
 import { afterEach } from 'vitest';
-import { Cluster, type ClusterOptions, until } from './cluster.ts';
+import { Cluster, type ClusterOptions, rpc, until } from './cluster.ts';
 import { HandBroker, type HandBrokerOptions } from './hand-broker.ts';
 import { Watcher } from './watcher.ts';
 
@@ -26,9 +26,12 @@ export class Stage {
     options: ClusterOptions & { readonly before?: (broker: HandBroker) => void } = {},
   ): Promise<void> {
     this.cluster = await Cluster.start({ flags: PATIENT_FLAGS, ...options });
-    await this.cluster.import(file);
+    // Paused until the brokers are there: a fence before its leader has ever registered is undone.
+    const policy = file['policy'] as { readonly paused?: boolean } | undefined;
+    await this.cluster.import({ ...file, policy: { ...policy, paused: true } });
     this.watcher = new Watcher(this.endpoints);
     for (const { id } of file['brokers'] as { id: string }[]) await this.join({ id }, options.before);
+    if (policy?.paused !== true) await rpc(this.cluster.address(0), 'placement.resume');
   }
 
   get endpoints(): string[] {
