@@ -3,7 +3,7 @@ import type { PairCounts } from './pairs.ts';
 
 /** Exchanges that one resource's dealing may try, and that all of a pass may: shared by their shards. */
 const MAX_TRIES = 400_000;
-const MAX_TRIES_OF_PASS = 1_500_000;
+const MAX_TRIES_OF_PASS = 800_000;
 /** Each row is held against so many that follow it. */
 const REACH = 64;
 const MAX_SWEEPS = 6;
