@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { CliExit } from './cli/index.ts';
 import { createSystemClock } from './clock.ts';
 import { readServeConfig, SERVE_OPTIONS } from './config.ts';
+import { WorkerPlanner } from './control/index.ts';
 import { createLevelDisk } from './disk-level.ts';
 import { ERRORS, EvenkeelError } from './errors.ts';
 import { createLogger } from './logger.ts';
@@ -35,13 +36,15 @@ async function serve(flags: Readonly<Record<string, unknown>>): Promise<number> 
   });
   let stoppedItself: (error: Error) => void = () => {};
   const fatal = new Promise<Error>((resolve) => (stoppedItself = resolve));
+  const clock = createSystemClock();
   const starting = startNode({
     config,
-    clock: createSystemClock(),
+    clock,
     net: createWebSocketNet(),
     disk: createLevelDisk(),
     random: createSystemRandom(),
     logger,
+    planner: (state, feed) => new WorkerPlanner(state, feed, { clock, log: logger }),
     onFatal: (error) => stoppedItself(error),
   });
   let node: RunningNode | 'signal';

@@ -1,6 +1,5 @@
 import { parentPort } from 'node:worker_threads';
 import {
-  plan,
   resourceKey,
   type Assignment,
   type Broker,
@@ -9,6 +8,7 @@ import {
   type Snapshot,
 } from '../../placement/index.ts';
 import { answerQuestion } from './planner-host.ts';
+import { SettledPlan } from './settled-plan.ts';
 import { STEPS_PER_MESSAGE, type FromPlanner, type StatePart, type ToPlanner } from './planner-messages.ts';
 
 /** The planner's thread: its own copy of the state, and the last plan until all of it is fetched. */
@@ -16,11 +16,17 @@ class PlannerThread {
   readonly #brokers = new Map<string, Broker>();
   readonly #resources = new Map<string, Resource>();
   readonly #assignments = new Map<string, Assignment>();
+  /** One string a broker: every row that is read brings its own. */
+  readonly #ids = new Map<string, string>();
+  readonly #settled = new SettledPlan();
+  /** Counts what changed the copy. */
+  #version = 0;
   #planned: { readonly id: number; readonly plan: Plan } | null = null;
 
   take(message: ToPlanner): FromPlanner | null {
     switch (message.type) {
       case 'reset':
+        this.#version++;
         this.#brokers.clear();
         this.#resources.clear();
         this.#assignments.clear();
@@ -37,12 +43,25 @@ class PlannerThread {
   }
 
   #write({ brokers, resources, assignments, gone }: StatePart): void {
+    this.#version++;
     for (const row of brokers) this.#brokers.set(row.id, row);
     for (const row of resources) this.#resources.set(resourceKey(row), row);
-    for (const row of assignments) this.#assignments.set(row.shard, row);
+    for (const row of assignments) this.#assignments.set(row.shard, this.#compact(row));
     for (const id of gone.brokers) this.#brokers.delete(id);
     for (const key of gone.resources) this.#resources.delete(key);
     for (const shard of gone.assignments) this.#assignments.delete(shard);
+  }
+
+  /** The same row with shared ids, and one list of copies where all are in sync. */
+  #compact(row: Assignment): Assignment {
+    const share = (id: string): string => {
+      const known = this.#ids.get(id);
+      if (known === undefined) this.#ids.set(id, id);
+      return known ?? id;
+    };
+    const replicas = row.replicas.map(share);
+    const same = row.inSync.length === replicas.length && row.inSync.every((id, i) => id === row.replicas[i]);
+    return { ...row, leader: share(row.leader), replicas, inSync: same ? replicas : row.inSync.map(share) };
   }
 
   #work({ id, input, policy, firstRegisteredAtMs, work }: Extract<ToPlanner, { type: 'work' }>): FromPlanner {
@@ -58,7 +77,8 @@ class PlannerThread {
       if (typeof work === 'object') {
         return { type: 'answered', id, answer: answerQuestion(snapshot, input.reports, work) };
       }
-      const made = plan(snapshot, input.reports);
+      const version = JSON.stringify([this.#version, policy, firstRegisteredAtMs]);
+      const made = this.#settled.plan(version, snapshot, input.reports);
       this.#planned = { id, plan: made };
       return summary(id, made, work === 'fullPlan');
     } catch (error) {

@@ -1,10 +1,12 @@
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../raft/index.ts';
-import type { Plan } from '../../placement/index.ts';
+import { plan, type Plan } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { StateView } from '../state/index.ts';
 import type { ChangeFeed } from '../watch/index.ts';
+import type { ControlLog } from './log.ts';
 import {
+  InlinePlanner,
   questionOf,
   type PassPlan,
   type PlanInput,
@@ -16,9 +18,26 @@ import {
 import type { FromPlanner, PlanList, ToPlanner } from './planner-messages.ts';
 import { StateFeeder } from './state-feeder.ts';
 
-/** As built: the worker is its own file beside this one. */
-const spawnBuilt = (): Worker =>
-  new Worker(new URL('./planner-worker.js', import.meta.url), { name: 'planner' });
+/** Threads in a row that may end without having answered anything; after that plans are made on this thread. */
+const MAX_LOST_THREADS = 3;
+/** Rows and steps come in by the hundred thousand and most live on: with the usual 16 MiB they are copied too often. */
+const YOUNG_GENERATION_MIB = 96;
+
+/** The thread's own file beside this one, as built or, under a loader that reads TypeScript, as written. */
+function spawnBeside(): Worker {
+  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+  return new Worker(new URL(`./planner-worker.${extension}`, import.meta.url), {
+    name: 'planner',
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB },
+  });
+}
+
+export interface WorkerPlannerOptions {
+  readonly clock: Clock;
+  readonly log: ControlLog;
+  /** Starts the thread of `planner-worker.ts`, where it cannot be started from beside this file. */
+  readonly spawn?: () => Worker;
+}
 
 const LISTS: readonly PlanList[] = ['steps', 'waiting', 'unplaceable', 'unspread', 'conflicts'];
 
@@ -40,9 +59,13 @@ type Planned = Extract<FromPlanner, { type: 'planned' }>;
 export class WorkerPlanner implements PlannerHost {
   readonly #state: StateView;
   readonly #clock: Clock;
+  readonly #log: ControlLog;
   readonly #feeder: StateFeeder;
   readonly #spawnThread: () => Worker;
   #worker: Worker | null = null;
+  #lostThreads = 0;
+  /** Where no thread can be had. */
+  #inline: InlinePlanner | null = null;
   #running = false;
   #pumping = false;
   readonly #asked: Asked[] = [];
@@ -52,25 +75,25 @@ export class WorkerPlanner implements PlannerHost {
   #lists: Record<PlanList, unknown[]> = emptyLists();
   #lastId = 0;
 
-  /** `spawn` starts the thread of `planner-worker.ts`; another than the built one where tests run from the sources. */
-  constructor(state: StateView, feed: ChangeFeed, clock: Clock, spawn: () => Worker = spawnBuilt) {
+  constructor(state: StateView, feed: ChangeFeed, { clock, log, spawn = spawnBeside }: WorkerPlannerOptions) {
     this.#state = state;
     this.#spawnThread = spawn;
     this.#clock = clock;
+    this.#log = log;
     this.#feeder = new StateFeeder(state, feed, () => this.#pump());
   }
 
   start(): void {
     this.#running = true;
-    this.#feeder.start(() => this.#post({ type: 'reset' }));
+    if (this.#inline === null) this.#feeder.start(() => this.#post({ type: 'reset' }));
   }
 
   plan(input: () => PlanInput): Promise<PassPlan> {
-    return this.#queue('plan', input) as Promise<PassPlan>;
+    return this.#inline?.plan(input) ?? (this.#queue('plan', input) as Promise<PassPlan>);
   }
 
   fullPlan(input: () => PlanInput): Promise<Plan> {
-    return this.#queue('fullPlan', input) as Promise<Plan>;
+    return this.#inline?.fullPlan(input) ?? (this.#queue('fullPlan', input) as Promise<Plan>);
   }
 
   ask<K extends keyof PlannerSubjects>(
@@ -78,7 +101,10 @@ export class WorkerPlanner implements PlannerHost {
     subject: PlannerSubjects[K],
     input: () => PlanInput,
   ): Promise<PlannerAnswers[K]> {
-    return this.#queue(questionOf(kind, subject), input) as Promise<PlannerAnswers[K]>;
+    return (
+      this.#inline?.ask(kind, subject, input) ??
+      (this.#queue(questionOf(kind, subject), input) as Promise<PlannerAnswers[K]>)
+    );
   }
 
   stop(): void {
@@ -143,15 +169,35 @@ export class WorkerPlanner implements PlannerHost {
     const worker = this.#spawnThread();
     // The node's life does not hang on it.
     worker.unref();
-    worker.on('message', (message: FromPlanner) => this.#take(message));
-    worker.on('error', (error) => {
-      if (this.#worker !== worker) return;
-      this.#worker = null;
-      this.#fail(error instanceof Error ? error : new Error(String(error)));
-      // A new one begins with nothing.
-      if (this.#running) this.start();
+    worker.on('message', (message: FromPlanner) => {
+      this.#lostThreads = 0;
+      this.#take(message);
     });
+    worker.on('error', (error) => {
+      this.#lose(worker, error instanceof Error ? error : new Error(String(error)));
+    });
+    worker.on('exit', (code) => this.#lose(worker, new Error(`the planner's thread ended with ${code}`)));
     return worker;
+  }
+
+  /** The thread is gone: a new one begins with nothing. Where none can be had, the passes go on here. */
+  #lose(worker: Worker, error: Error): void {
+    if (this.#worker !== worker) return;
+    this.#worker = null;
+    this.#fail(error);
+    this.#lostThreads++;
+    const fields = { error: error.message, threadsLost: this.#lostThreads };
+    if (this.#lostThreads < MAX_LOST_THREADS) {
+      this.#log.warn(fields, "the planner's thread ended; a new one begins");
+      if (this.#running) this.start();
+      return;
+    }
+    this.#log.error(
+      fields,
+      'the planner has no thread: plans are made on the thread that runs Raft, which a large cluster holds up',
+    );
+    this.#feeder.stop();
+    this.#inline = new InlinePlanner(this.#state, plan);
   }
 
   #take(message: FromPlanner): void {

@@ -1,11 +1,20 @@
+import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { DEFAULT_POLICY, plan, type Assignment, type Broker } from '../../../placement/index.ts';
+import {
+  DEFAULT_POLICY,
+  plan,
+  type Assignment,
+  type Broker,
+  type Snapshot,
+} from '../../../placement/index.ts';
 import { createSystemClock } from '../../../src/clock.ts';
 import { COMMAND_VERSION, encodeCommand, type Command } from '../../../src/command/index.ts';
 import { InlinePlanner, WorkerPlanner, type PassPlan } from '../../../src/control/index.ts';
+import { SettledPlan } from '../../../src/control/settled-plan.ts';
 import { StateFeeder } from '../../../src/control/state-feeder.ts';
 import { Machine } from '../../../src/apply/index.ts';
+import { SILENT_LOGGER } from '../../../src/logger.ts';
 import { ChangeRing } from '../../../src/watch/index.ts';
 import { spawnPlannerFromSources } from '../../support/planner-thread.ts';
 import { streamOf } from '../../support/placed.ts';
@@ -88,6 +97,10 @@ const plain = (made: PassPlan): unknown => {
   );
 };
 
+function workerFor(f: Fixture, spawn = spawnPlannerFromSources, log = SILENT_LOGGER): WorkerPlanner {
+  return new WorkerPlanner(f.state, f.ring, { clock: createSystemClock(), log, spawn });
+}
+
 describe('the planner in a worker', () => {
   let worker: WorkerPlanner | null = null;
   afterEach(async () => {
@@ -99,7 +112,7 @@ describe('the planner in a worker', () => {
     const f = new Fixture();
     const ids = brokersOf(6);
     f.importAll(ids, 1_100, (i) => [ids[i % 2]?.id ?? '', ids[2 + (i % 4)]?.id ?? '']);
-    worker = new WorkerPlanner(f.state, f.ring, createSystemClock(), spawnPlannerFromSources);
+    worker = workerFor(f);
     const inline = new InlinePlanner(f.state, plan);
     worker.start();
     expect(plain(await worker.plan(input))).toEqual(plain(await inline.plan(input)));
@@ -118,7 +131,7 @@ describe('the planner in a worker', () => {
     const f = new Fixture();
     const ids = brokersOf(3);
     f.importAll(ids, 50, (i) => [ids[i % 2]?.id ?? '', 'b02']);
-    worker = new WorkerPlanner(f.state, f.ring, createSystemClock(), spawnPlannerFromSources);
+    worker = workerFor(f);
     const inline = new InlinePlanner(f.state, plan);
     await expect(worker.plan(input)).rejects.toThrow(/where the quorum is led/);
     worker.start();
@@ -130,6 +143,79 @@ describe('the planner in a worker', () => {
     expect(plain(await worker.plan(input))).toEqual(plain(await inline.plan(input)));
     f.machine.restore(f.machine.snapshot(), f.state.appliedIndex);
     expect(plain(await worker.plan(input))).toEqual(plain(await inline.plan(input)));
+  });
+});
+
+describe('a planner whose thread ends', () => {
+  it('begins another; without any it says so as an error and plans on this thread', async () => {
+    const f = new Fixture();
+    f.importAll(brokersOf(3), 20, (i) => [`b0${i % 2}`, 'b02']);
+    const lines: string[] = [];
+    const log = {
+      ...SILENT_LOGGER,
+      warn: (_: object, line: string) => void lines.push(`warn ${line}`),
+      error: (_: object, line: string) => void lines.push(`error ${line}`),
+    };
+    const broken = (): Worker => new Worker('throw new Error("no such file")', { eval: true });
+    const worker = workerFor(f, broken, log);
+    worker.start();
+    for (let i = 0; i < 3; i++) await expect(worker.plan(input)).rejects.toThrow(/no such file/);
+    expect(plain(await worker.plan(input))).toEqual(
+      plain(await new InlinePlanner(f.state, plan).plan(input)),
+    );
+    expect(lines.map((line) => line.split(':')[0])).toEqual([
+      "warn the planner's thread ended; a new one begins",
+      "warn the planner's thread ended; a new one begins",
+      'error the planner has no thread',
+    ]);
+    await worker.close();
+  });
+});
+
+describe('the answer of a settled cluster', () => {
+  const snapshot = (nowMs: number, leader: string): Snapshot => ({
+    nowMs,
+    brokers: brokersOf(3),
+    resources: [streamOf('s', 1, 1)],
+    assignments: [
+      {
+        ...{ shard: 'stream:s/0', leader, replicas: [leader], inSync: [leader], generation: 1, epoch: 1 },
+        ...{ state: 'active', failedMoves: 0, move: null },
+      },
+    ],
+    policy: DEFAULT_POLICY,
+    firstRegisteredAtMs: 0,
+  });
+  const quiet = { shards: new Map(), leasedUntilMs: new Map() };
+
+  it('stands for the same rows until its deadline, and no longer', () => {
+    const settled = new SettledPlan();
+    const first = settled.plan('1', snapshot(20_000, 'b00'), quiet);
+    expect(settled.plan('1', snapshot(30_000, 'b00'), quiet)).toBe(first);
+    expect(settled.plan('2', snapshot(30_000, 'b00'), quiet)).not.toBe(first);
+    const leased = { ...quiet, leasedUntilMs: new Map([['b00', 40_000]]) };
+    expect(settled.plan('2', snapshot(30_000, 'b00'), leased)).not.toBe(
+      settled.plan('2', snapshot(30_000, 'b00'), quiet),
+    );
+  });
+
+  it('is made anew at its deadline, and where something is wanted', () => {
+    const settled = new SettledPlan();
+    const brokers = brokersOf(3).map((row) =>
+      row.id === 'b02' ? { ...row, lifecycle: 'down' as const, downSinceMs: 1_000 } : row,
+    );
+    const two = { ...snapshot(2_000, 'b00'), brokers, resources: [streamOf('s', 1, 2)] };
+    const [row] = two.assignments;
+    if (row === undefined) throw new Error('no row');
+    const lost = { ...two, assignments: [{ ...row, replicas: ['b00', 'b02'], inSync: ['b00'] }] };
+    const waiting = settled.plan('1', lost, quiet);
+    const deadlineMs = 1_000 + DEFAULT_POLICY.restoreAfterMs;
+    expect(waiting.steps).toEqual([]);
+    expect(waiting.nextDeadlineMs).toBe(deadlineMs);
+    expect(settled.plan('1', { ...lost, nowMs: deadlineMs - 1 }, quiet)).toBe(waiting);
+    const due = settled.plan('1', { ...lost, nowMs: deadlineMs }, quiet);
+    expect(due.steps.map((step) => step.step)).toEqual(['join']);
+    expect(settled.plan('1', { ...lost, nowMs: deadlineMs }, quiet)).not.toBe(due);
   });
 });
 
