@@ -86,6 +86,9 @@ describe('a whole cluster is killed', () => {
       expect(code, stderr).toBe(0);
     }
     await stage.level();
+    await until('every leader to have confirmed', async () =>
+      [...stage.watcher.rows.values()].every(({ state }) => state === 'active'),
+    );
     const before = new Map(stage.watcher.rows);
     for (const node of [0, 1, 2]) await stage.cluster.killNode(node);
     await Promise.all([0, 1, 2].map((node) => stage.cluster.startNode(node)));
