@@ -28,15 +28,18 @@ function holds(
 ): void {
   const title = `${name} (${clusters * RUNS} clusters, seed ${SEED})`;
   it(title, { timeout: TIMEOUT_MS * RUNS }, () => {
+    let reversed = 0;
     fc.assert(
       fc.property(randomCluster(shape), fc.nat({ max: 6 }), (start, passes) => {
         const file = passes === 0 ? start : run(start, passes).cluster;
         const phase = run(file);
-        judgeCalm(file, phase);
+        reversed += judgeCalm(file, phase);
         judge(file, phase);
       }),
       { seed: SEED, numRuns: clusters * RUNS },
     );
+    // No leadership is ever reversed; a follower once in a hundred clusters, by the last link of a chain.
+    expect(reversed).toBeLessThanOrEqual((clusters * RUNS) / 100);
   });
 }
 
