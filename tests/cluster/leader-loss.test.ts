@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { until } from '../support/cluster.ts';
+import { rpc, until } from '../support/cluster.ts';
 import { clusterFile, skewed } from '../support/layouts.ts';
 import { Stage } from '../support/stage.ts';
 import { leaderCounts } from '../support/watcher.ts';
@@ -80,10 +80,8 @@ describe('a whole cluster is killed', () => {
     await stage.set(clusterFile(three, [stream]));
     const names = Array.from({ length: 20 }, (_, n) => `r${n}`);
     for (const [n, name] of names.entries()) {
-      const { code, stderr } = await stage.cluster.cli(
-        ...['resource', 'create', name, '--shards', '2', '--replication-factor', '3', '--label', `n=${n}`],
-      );
-      expect(code, stderr).toBe(0);
+      const resource = { kind: 'stream', name, shards: 2, replicationFactor: 3, labels: { n: String(n) } };
+      await rpc(stage.cluster.address(n % 3), 'resource.create', resource);
     }
     await stage.level();
     await until('every leader to have confirmed', async () =>
