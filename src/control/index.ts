@@ -11,4 +11,4 @@ export {
   type PlannerHost,
 } from './planner-host.ts';
 export { checkTimings, DEFAULT_BROKER_TIMINGS, type BrokerTimings } from './timings.ts';
-export { WorkerPlanner } from './worker-planner.ts';
+export { WorkerPlanner, type WorkerPlannerOptions } from './worker-planner.ts';

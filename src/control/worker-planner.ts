@@ -1,4 +1,4 @@
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Clock } from '../../raft/index.ts';
 import { plan, type Plan } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
@@ -16,26 +16,16 @@ import {
   type PlannerSubjects,
 } from './planner-host.ts';
 import type { FromPlanner, PlanList, ToPlanner } from './planner-messages.ts';
+import { spawnPlanner } from './planner-thread.ts';
 import { StateFeeder } from './state-feeder.ts';
 
 /** Threads in a row that may end without having answered anything; after that plans are made on this thread. */
 const MAX_LOST_THREADS = 3;
-/** Rows and steps come in by the hundred thousand and most live on: with the usual 16 MiB they are copied too often. */
-const YOUNG_GENERATION_MIB = 96;
-
-/** The thread's own file beside this one, as built or, under a loader that reads TypeScript, as written. */
-function spawnBeside(): Worker {
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new Worker(new URL(`./planner-worker.${extension}`, import.meta.url), {
-    name: 'planner',
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB },
-  });
-}
 
 export interface WorkerPlannerOptions {
   readonly clock: Clock;
   readonly log: ControlLog;
-  /** Starts the thread of `planner-worker.ts`, where it cannot be started from beside this file. */
+  /** Starts the thread; `spawnPlanner` unless given. */
   readonly spawn?: () => Worker;
 }
 
@@ -75,7 +65,11 @@ export class WorkerPlanner implements PlannerHost {
   #lists: Record<PlanList, unknown[]> = emptyLists();
   #lastId = 0;
 
-  constructor(state: StateView, feed: ChangeFeed, { clock, log, spawn = spawnBeside }: WorkerPlannerOptions) {
+  constructor(
+    state: StateView,
+    feed: ChangeFeed,
+    { clock, log, spawn = spawnPlanner }: WorkerPlannerOptions,
+  ) {
     this.#state = state;
     this.#spawnThread = spawn;
     this.#clock = clock;

@@ -40,7 +40,7 @@ const NO_PLAN: Plan = {
   },
 };
 
-export const QUIET = { info: () => {}, warn: () => {} };
+export const QUIET = { info: () => {}, warn: () => {}, error: () => {} };
 
 /** Nodes and brokers in one virtual world; the quorum between the nodes is the tests' own. */
 export class BrokerWorld {

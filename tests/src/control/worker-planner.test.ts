@@ -10,13 +10,17 @@ import {
 } from '../../../placement/index.ts';
 import { createSystemClock } from '../../../src/clock.ts';
 import { COMMAND_VERSION, encodeCommand, type Command } from '../../../src/command/index.ts';
-import { InlinePlanner, WorkerPlanner, type PassPlan } from '../../../src/control/index.ts';
+import {
+  InlinePlanner,
+  WorkerPlanner,
+  type PassPlan,
+  type WorkerPlannerOptions,
+} from '../../../src/control/index.ts';
 import { SettledPlan } from '../../../src/control/settled-plan.ts';
 import { StateFeeder } from '../../../src/control/state-feeder.ts';
 import { Machine } from '../../../src/apply/index.ts';
 import { SILENT_LOGGER } from '../../../src/logger.ts';
 import { ChangeRing } from '../../../src/watch/index.ts';
-import { spawnPlannerFromSources } from '../../support/planner-thread.ts';
 import { streamOf } from '../../support/placed.ts';
 
 /** A state machine fed by hand. */
@@ -97,8 +101,8 @@ const plain = (made: PassPlan): unknown => {
   );
 };
 
-function workerFor(f: Fixture, spawn = spawnPlannerFromSources, log = SILENT_LOGGER): WorkerPlanner {
-  return new WorkerPlanner(f.state, f.ring, { clock: createSystemClock(), log, spawn });
+function workerFor(f: Fixture, options: Partial<WorkerPlannerOptions> = {}): WorkerPlanner {
+  return new WorkerPlanner(f.state, f.ring, { clock: createSystemClock(), log: SILENT_LOGGER, ...options });
 }
 
 describe('the planner in a worker', () => {
@@ -157,7 +161,7 @@ describe('a planner whose thread ends', () => {
       error: (_: object, line: string) => void lines.push(`error ${line}`),
     };
     const broken = (): Worker => new Worker('throw new Error("no such file")', { eval: true });
-    const worker = workerFor(f, broken, log);
+    const worker = workerFor(f, { spawn: broken, log });
     worker.start();
     for (let i = 0; i < 3; i++) await expect(worker.plan(input)).rejects.toThrow(/no such file/);
     expect(plain(await worker.plan(input))).toEqual(
