@@ -6,7 +6,6 @@ export function unsettledPart(state: StateView): string | null {
     if (broker.lifecycle !== 'live') return `broker ${broker.id} is ${broker.lifecycle}`;
   }
   const leaders = new Counts([...state.brokers.keys()]);
-  const copies = new Counts([...state.brokers.keys()]);
   for (const resource of state.resources.values()) {
     const own = new Counts([...state.brokers.keys()]);
     const ownCopies = new Counts([...state.brokers.keys()]);
@@ -17,17 +16,13 @@ export function unsettledPart(state: StateView): string | null {
       if (wrong !== null) return `${row.shard} ${wrong}`;
       own.add(row.leader);
       leaders.add(row.leader);
-      for (const id of row.replicas) {
-        copies.add(id);
-        ownCopies.add(id);
-      }
+      for (const id of row.replicas) ownCopies.add(id);
     }
     if (own.spread > 1) return `${resource.name} is led ${own.text}`;
     if (ownCopies.spread > 1) return `${resource.name} is copied ${ownCopies.text}`;
   }
-  if (leaders.spread > 1) return `leaders in total are ${leaders.text}`;
-  // Totals of copies are levelled by single moves, which may end one short of level.
-  return copies.spread > 2 ? `copies in total are ${copies.text}` : null;
+  // Totals of copies come as near as single moves bring them; how near is for the planner's own tests.
+  return leaders.spread > 1 ? `leaders in total are ${leaders.text}` : null;
 }
 
 function wrongWith(row: AssignmentRow, replicationFactor: number): string | null {
