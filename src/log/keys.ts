@@ -30,6 +30,11 @@ export function entryKey(index: number): Uint8Array {
   return key;
 }
 
+/** Of a key that `entryKey` made. */
+export function readEntryIndex(key: Uint8Array): number {
+  return readUint64(Buffer.from(key.buffer, key.byteOffset, key.byteLength), 1);
+}
+
 export function chunkKey(snapshot: number, chunk: number): Uint8Array {
   const key = Buffer.allocUnsafe(13);
   key[0] = CHUNK;

@@ -1,5 +1,6 @@
 import type { Entry, HardState, RaftStorage, Snapshot, StorageWrite, StoredState } from '../../raft/index.ts';
 import type { KeyValueStore, StoreOperation } from '../disk.ts';
+import { CoveredEntries } from './covered-entries.ts';
 import { damaged } from './damage.ts';
 import { ENTRIES_END, HARD_STATE_KEY, SNAPSHOT_KEY, entryKey } from './keys.ts';
 import { LogTail } from './log-tail.ts';
@@ -35,6 +36,7 @@ export interface LogStorageOptions {
 export class LogStorage implements RaftStorage {
   readonly #options: LogStorageOptions;
   #tail: LogTail | null = null;
+  readonly #covered = new CoveredEntries();
   #hardState: HardState = NEW_HARD_STATE;
   #snapshot: SnapshotRecord | null = null;
   #failure: Error | null = null;
@@ -60,6 +62,7 @@ export class LogStorage implements RaftStorage {
     });
     if (missing !== null) throw this.#damaged(missing);
     await removeOrphans(store, this.#snapshot?.id ?? 0);
+    await this.#covered.load(store, tail.base);
     this.#tail = tail;
     return { hardState: this.#hardState, snapshot, entries };
   }
@@ -102,6 +105,7 @@ export class LogStorage implements RaftStorage {
       operations.push({ type: 'put', key: HARD_STATE_KEY, value: encodeHardState(batch.hardState) });
     }
     if (operations.length === 0) return;
+    operations.push(...this.#covered.takeDeletions(tail.base, batch.entries.length));
     await store.write(operations);
     const before = this.#hardState;
     this.#hardState = batch.hardState ?? before;
@@ -139,18 +143,22 @@ export class LogStorage implements RaftStorage {
     await mark.set({ ...mark.value, lastIndex: keep, lastTerm: term, lastCrc: crc });
   }
 
-  /** The chunks are synced first; the record that puts them in force goes with `operations`. */
+  /**
+   * The chunks are synced first; the record that puts them in force goes with `operations`. Entries past it that
+   * are not the leader's go with it too; those it covers go in time.
+   */
   async #takeSnapshot(snapshot: Snapshot, tail: LogTail, operations: StoreOperation[]): Promise<void> {
     const before = this.#snapshot;
     const record = await storeChunks(this.#options.store, (before?.id ?? 0) + 1, snapshot);
     const { index } = snapshot.meta;
-    const goes = keepsRest(tail, snapshot) ? Math.min(index, tail.lastIndex) : tail.lastIndex;
-    for (let entry = tail.base + 1; entry <= goes; entry += 1) {
-      operations.push({ type: 'delete', key: entryKey(entry) });
+    if (!keepsRest(tail, snapshot)) {
+      for (let entry = index + 1; entry <= tail.lastIndex; entry += 1) {
+        operations.push({ type: 'delete', key: entryKey(entry) });
+      }
+      tail.truncate(tail.base);
     }
     if (before !== null) operations.push(...chunkDeletions(before));
     operations.push({ type: 'put', key: SNAPSHOT_KEY, value: encodeSnapshotRecord(record) });
-    if (!keepsRest(tail, snapshot)) tail.truncate(tail.base);
     tail.dropTo(index);
     this.#snapshot = record;
   }
