@@ -159,9 +159,9 @@ class WebSocketConnection implements Connection {
 
   send(data: string | Uint8Array): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
-    this.#gather();
     // A failed send ends in `close`.
     this.#socket.send(data, { binary: typeof data !== 'string' }, () => {});
+    this.#gather();
   }
 
   close(code: number, reason: string): void {
@@ -175,7 +175,7 @@ class WebSocketConnection implements Connection {
     this.#socket.terminate();
   }
 
-  /** What one turn sends goes to the system in one write: hundreds of answers may come of one apply. */
+  /** The first message of a turn goes at once, all others in one write: hundreds of answers may come of one apply. */
   #gather(): void {
     if (this.#gathering) return;
     this.#gathering = true;

@@ -56,8 +56,6 @@ export class PeerLink {
   #identity: PeerIdentity | null = null;
   /** `onUp` was told and `onDown` not yet. */
   #reported = false;
-  #queue: Message[] = [];
-  #flushing = false;
   #backoffMs = BACKOFF_MIN_MS;
   #timer: Timer | null = null;
   /** Rises with each attempt and each stop: what an older one still brings is void. */
@@ -100,13 +98,11 @@ export class PeerLink {
     this.#clearTimer();
   }
 
-  /** Gathers what one turn of the event loop says, then sends it in as few frames as it fits. */
-  send(message: Message): void {
+  /** Sends at once, in as few frames as it fits; nothing where the peer is not connected. */
+  send(messages: readonly Message[]): void {
     if (this.#state !== 'open') return;
-    this.#queue.push(message);
-    if (this.#flushing) return;
-    this.#flushing = true;
-    this.#options.clock.defer(() => this.#flush());
+    this.#sendOn('control', messages);
+    this.#sendOn('log', messages);
   }
 
   call(method: string, params: Uint8Array, deadlineMs: number): Promise<Uint8Array> {
@@ -208,7 +204,6 @@ export class PeerLink {
     this.#attempt += 1;
     const lanes = this.#lanes;
     this.#lanes = new Map();
-    this.#queue = [];
     for (const connection of lanes.values()) connection.terminate();
     this.#calls.lose();
   }
@@ -232,19 +227,10 @@ export class PeerLink {
     }
   }
 
-  #flush(): void {
-    this.#flushing = false;
-    const queue = this.#queue;
-    this.#queue = [];
-    if (this.#state !== 'open') return;
-    this.#sendOn('control', queue);
-    this.#sendOn('log', queue);
-  }
-
   /** Drops what the peer does not read fast enough: Raft repeats what matters. */
-  #sendOn(lane: 'control' | 'log', queue: readonly Message[]): void {
+  #sendOn(lane: 'control' | 'log', all: readonly Message[]): void {
     const connection = this.#lanes.get(lane);
-    const messages = queue.filter((message) => laneOf(message) === lane && this.#fits(message));
+    const messages = all.filter((message) => laneOf(message) === lane && this.#fits(message));
     if (connection === undefined || messages.length === 0) return;
     for (const frame of encodeMessages(this.#header(), messages)) {
       if (connection.bufferedBytes > LANE_RULES[lane].maxBufferedBytes) return;

@@ -78,7 +78,13 @@ export class PeerTransport implements Transport {
   }
 
   send(messages: readonly Message[]): void {
-    for (const message of messages) this.#links.get(message.to)?.send(message);
+    const byPeer = new Map<MemberId, Message[]>();
+    for (const message of messages) {
+      const gathered = byPeer.get(message.to);
+      if (gathered === undefined) byPeer.set(message.to, [message]);
+      else gathered.push(message);
+    }
+    for (const [peer, gathered] of byPeer) this.#links.get(peer)?.send(gathered);
   }
 
   isConnected(peer: MemberId): boolean {
