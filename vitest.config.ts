@@ -25,7 +25,12 @@ export default defineConfig({
         },
       },
       {
-        test: { name: 'sim', include: ['tests/sim/**/*.test.ts'], testTimeout: 240_000, fileParallelism: false },
+        test: {
+          name: 'sim',
+          include: ['tests/sim/**/*.test.ts'],
+          testTimeout: 240_000,
+          fileParallelism: false,
+        },
       },
     ],
   },

@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { CliExit } from './cli/index.ts';
 import { createSystemClock } from './clock.ts';
 import { readServeConfig, SERVE_OPTIONS } from './config.ts';

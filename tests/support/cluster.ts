@@ -277,7 +277,7 @@ export class Cluster {
 
   async stop(): Promise<void> {
     const all = [...this.others, ...this.nodes].filter((started) => started?.running);
-    await Promise.all(all.map((started) => started?.kill('SIGKILL')));
+    await Promise.all(all.flatMap((started) => (started ? [started.kill('SIGKILL')] : [])));
     rmSync(this.directory, { recursive: true, force: true });
   }
 }

@@ -273,7 +273,7 @@ describe('shard.list', () => {
     let after: unknown;
     do {
       const { result } = await paged.call('shard.list', { limit: 4, ...(after !== undefined && { after }) });
-      seen.push(...(result?.['items'] as { shard: string }[]).map(({ shard }) => shard));
+      seen.push(...((result?.['items'] ?? []) as { shard: string }[]).map(({ shard }) => shard));
       after = result?.['next'] ?? undefined;
     } while (after !== undefined);
     const expected = ['cache:s/0', 'cache:s/1', ...numbers.map((i) => `stream:s/${i}`), 'stream:s.a/0'];
