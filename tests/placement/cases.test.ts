@@ -53,6 +53,7 @@ type Facts = ReturnType<typeof facts>;
 const widest = (f: Facts, of: ByResource): number =>
   Math.max(0, ...Object.values(of).map((n) => f.spread(n, f.live)));
 const falling = (xs: readonly number[]): number[] => [...xs].sort((a, b) => b - a);
+const same = (a: readonly unknown[], b: readonly unknown[]): boolean => a.join() === b.join();
 const names = (pattern: unknown, shard: string): boolean => shard.startsWith(String(pattern));
 
 /** By check: whether the phase is as `v` wants it. */
@@ -97,9 +98,17 @@ const CHECKS: Record<string, (f: Facts, v: never) => boolean> = {
     ),
   firstStep: (f, v: string) => f.phase.steps[0]?.step === v,
   waitingAtLeast: (f, v: number) => f.phase.waiting.length >= v,
-  unplaceable: (f, v: string[]) => `${f.phase.unplaceable.map((row) => row.shard)}` === `${v}`,
+  unplaceable: (f, v: string[]) =>
+    same(
+      f.phase.unplaceable.map((row) => row.shard),
+      v,
+    ),
   unplaceableCount: (f, v: number) => f.phase.unplaceable.length === v,
-  unspread: (f, v: string[]) => `${f.phase.unspread.map((row) => row.shard)}` === `${v}`,
+  unspread: (f, v: string[]) =>
+    same(
+      f.phase.unspread.map((row) => row.shard),
+      v,
+    ),
   unspreadCount: (f, v: number) => f.phase.unspread.length === v,
   withinShare: (f) => {
     judgeEnd(f.phase);
@@ -117,9 +126,7 @@ function sameCounts(led: ByResource, wanted: ByResource): boolean {
 }
 
 function sorted(f: Facts, wanted: Record<string, number[]>, of: readonly string[]): boolean {
-  return Object.entries(wanted).every(
-    ([r, xs]) => `${falling(of.map((id) => f.led[r]?.[id] ?? 0))}` === `${xs}`,
-  );
+  return Object.entries(wanted).every(([r, xs]) => same(falling(of.map((id) => f.led[r]?.[id] ?? 0)), xs));
 }
 
 function run({ cluster, events }: Case): { file: ClusterFile; phases: readonly Phase[] } {

@@ -37,7 +37,7 @@ describe('placing', () => {
       NO_REPORTS,
     );
     const led = ['b1', 'b2', 'b3', 'b4'].map((id) => made.steps.filter((step) => step.to === id).length);
-    expect([...led].sort()).toEqual([1, 1, 1, 2]);
+    expect([...led].sort((a, b) => a - b)).toEqual([1, 1, 1, 2]);
   });
 
   it('says which tier decided, who scored higher and why it was passed over', () => {
