@@ -187,9 +187,7 @@ export class RaftNode {
   snapshotNow(): Promise<number> {
     if (this.#hasStopped) return Promise.reject(new RaftError('stopped', 'the node has stopped'));
     const index = this.#applier.appliedIndex;
-    this.#input(() => {
-      if (index > this.#core.log.snapshotIndex) this.#applier.takeSnapshot();
-    });
+    this.#input(() => this.#applier.askForSnapshot(index));
     return this.#snapshots.reach(index);
   }
 
@@ -309,13 +307,19 @@ export class RaftNode {
     this.#carryOut(this.#core.takeWork());
     this.#applier.applySlice();
     this.#barriers.applied(this.#applier.appliedIndex);
-    if (this.#applier.snapshotIsDue && this.#core.log.snapshotIndex === this.#snapshots.durableIndex) {
-      this.#applier.takeSnapshot();
-      this.#schedule();
-    }
+    this.#takeSnapshot();
     if (this.#applier.isBehind) this.#schedule();
     this.#tell();
     this.#arm();
+  }
+
+  /** One part a turn; the next snapshot once the last one is on disk. */
+  #takeSnapshot(): void {
+    const isWritten = this.#core.log.snapshotIndex === this.#snapshots.durableIndex;
+    if (this.#applier.isTakingSnapshot) this.#applier.fetchPart();
+    else if (this.#applier.snapshotIsDue && isWritten) this.#applier.beginSnapshot();
+    else return;
+    this.#schedule();
   }
 
   #expire(): void {
@@ -360,9 +364,7 @@ export class RaftNode {
   /** Caught up: a leader has said how far it had committed, and that much is applied (hazard 5). */
   #becomeCaughtUp(): void {
     this.#barriers.add(Infinity).then(
-      () => {
-        this.#caughtUp = true;
-      },
+      () => void (this.#caughtUp = true),
       () => undefined,
     );
   }

@@ -5,6 +5,7 @@ import {
   ClusterState,
   decodeSnapshot,
   encodeSnapshot,
+  snapshotParts,
   type ChangeSink,
   type CommandResult,
   type StateView,
@@ -41,6 +42,10 @@ export class Machine implements StateMachine {
 
   snapshot(): Uint8Array {
     return encodeSnapshot(this.#state);
+  }
+
+  snapshotParts(): Iterator<Uint8Array> {
+    return snapshotParts(this.#state);
   }
 
   restore(data: Uint8Array, index: number): void {

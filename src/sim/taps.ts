@@ -81,6 +81,7 @@ export function tapStateMachine(machine: StateMachine, stateHash: () => string, 
       return results;
     },
     snapshot: () => machine.snapshot(),
+    snapshotParts: () => machine.snapshotParts?.() ?? [machine.snapshot()].values(),
     restore(data: Uint8Array, index: number): void {
       machine.restore(data, index);
       if (process.alive) guarded(process, () => checks.restored(id, index, stateHash()));

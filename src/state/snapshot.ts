@@ -1,14 +1,6 @@
 import { Packr } from 'msgpackr';
-import { compareShards, compareStrings } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import { ClusterState, type Header } from './cluster-state.ts';
-import {
-  canonicalAssignment,
-  canonicalBroker,
-  canonicalPolicy,
-  canonicalResource,
-  canonicalValue,
-} from './rows.ts';
 import { asString, Fields } from './fields.ts';
 import {
   assignmentFields,
@@ -23,33 +15,18 @@ import {
 } from './read-rows.ts';
 import { readResult } from './result.ts';
 import type { AnswerRow, SessionRow } from './sessions.ts';
+import { SNAPSHOT_VERSION, snapshotParts } from './snapshot-parts.ts';
 import type { StagedPart } from './staged-imports.ts';
 import type { AssignmentRow, BrokerRow, Decision, ResourceRow } from './types.ts';
 
-/** Raised with every change of the format; a member refuses a snapshot of another version. */
-export const SNAPSHOT_VERSION = 1;
-
 const packr = new Packr({ useRecords: false, mapsAsObjects: true });
 
-/** The whole state in its canonical form: the same bytes on every member that applied the same log. */
+/** The whole state in its canonical form, at once. */
 export function encodeSnapshot(state: ClusterState): Uint8Array {
-  const { policy, ...header } = state.header;
-  const bytes = packr.pack({
-    version: SNAPSHOT_VERSION,
-    header: { ...header, policy: canonicalPolicy(policy) },
-    brokers: sorted(state.brokers, compareStrings).map(canonicalBroker),
-    resources: sorted(state.resources, compareStrings).map(canonicalResource),
-    assignments: sorted(state.assignments, compareShards).map(canonicalAssignment),
-    // In the order of their last use, which is the order in which they are forgotten.
-    sessions: [...state.sessions.rows.values()].map(canonicalValue),
-    answers: [...state.sessions.answers.values()]
-      .sort((x, y) => x.session - y.session || x.n - y.n)
-      .map(canonicalValue),
-    imports: [...state.imports.parts.values()]
-      .sort((x, y) => x.firstIndex - y.firstIndex || x.part - y.part)
-      .map(canonicalValue),
-  });
-  return new Uint8Array(bytes);
+  const parts: Uint8Array[] = [];
+  const iterator = snapshotParts(state);
+  for (let next = iterator.next(); next.done !== true; next = iterator.next()) parts.push(next.value);
+  return new Uint8Array(Buffer.concat(parts));
 }
 
 /** The state that a snapshot holds; throws `corrupt` where it is none. */
@@ -79,10 +56,6 @@ export function decodeSnapshot(data: Uint8Array): ClusterState {
     const what = error instanceof Error ? error.message : 'unreadable';
     throw new EvenkeelError('corrupt', `the snapshot of the state cannot be read: ${what}`);
   }
-}
-
-function sorted<Row>(rows: ReadonlyMap<string, Row>, compare: (x: string, y: string) => number): Row[] {
-  return [...rows].sort(([x], [y]) => compare(x, y)).map(([, row]) => row);
 }
 
 function readHeader(f: Fields): Header {

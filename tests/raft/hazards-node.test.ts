@@ -320,4 +320,40 @@ describe('compaction', () => {
     expect(cluster.node(others[0]!).status().snapshotIndex).toBe(await taken);
     expect(cluster.of(others[0]!).machine.items).toEqual(cluster.of(leader).machine.items);
   });
+
+  test('a snapshot in parts holds what was applied when it began; what is applied meanwhile stays in the log', async () => {
+    const { leader } = await three({ trailingEntries: 0 });
+    const fill = Array.from({ length: 40 }, (_, at) => propose(leader, `before${at}`));
+    await cluster.clock.advance(100);
+    await Promise.all(fill);
+    const { machine, storage } = cluster.of(leader);
+    const before = machine.items.slice();
+    const taken = cluster.node(leader).snapshotNow();
+    const during = Array.from({ length: 40 }, (_, at) => propose(leader, `during${at}`));
+    await cluster.clock.advance(100);
+    await Promise.all(during);
+    expect(machine.partsTaken).toBeGreaterThan(10);
+    expect(await taken).toBe(before.length);
+    const { snapshot, entries } = await storage.load();
+    expect(snapshot?.meta.index).toBe(before.length);
+    expect(JSON.parse(new TextDecoder().decode(snapshot?.data))).toEqual(before);
+    expect(entries[0]?.index).toBe(before.length + 1);
+    expect(entries.length).toBeGreaterThanOrEqual(40);
+  });
+
+  test('a snapshot that is asked for while one is being taken is taken after it', async () => {
+    const { leader } = await three({ trailingEntries: 0 });
+    const fill = Array.from({ length: 40 }, (_, at) => propose(leader, `x${at}`));
+    await cluster.clock.advance(100);
+    await Promise.all(fill);
+    const first = cluster.node(leader).snapshotNow();
+    await cluster.clock.settle();
+    const more = propose(leader, 'more');
+    await cluster.clock.advance(20);
+    const { index } = await more;
+    const second = cluster.node(leader).snapshotNow();
+    await cluster.clock.advance(50);
+    expect(await first).toBeLessThan(index);
+    expect(await second).toBeGreaterThanOrEqual(index);
+  });
 });

@@ -18,12 +18,15 @@ import {
 import { SeededRandom } from './random.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
+const PART_BYTES = 64;
+
 /** Keeps what it was given, so that tests can compare members; its snapshot is that list. */
 export class ListMachine implements StateMachine {
   items: string[] = [];
   /** Largest slice it was given at once. */
   largestSlice = 0;
   failAt: number | null = null;
+  partsTaken = 0;
 
   apply(entries: readonly Entry[]): unknown[] {
     this.largestSlice = Math.max(this.largestSlice, entries.length);
@@ -37,6 +40,18 @@ export class ListMachine implements StateMachine {
 
   snapshot(): Uint8Array {
     return new TextEncoder().encode(JSON.stringify(this.items));
+  }
+
+  /** A few bytes a turn, of what it holds now. */
+  *#parts(data: Uint8Array): Generator<Uint8Array, void> {
+    for (let at = 0; at < data.length; at += PART_BYTES) {
+      this.partsTaken++;
+      yield data.subarray(at, at + PART_BYTES);
+    }
+  }
+
+  snapshotParts(): Iterator<Uint8Array> {
+    return this.#parts(this.snapshot());
   }
 
   restore(data: Uint8Array): void {

@@ -119,6 +119,28 @@ describe('the machine', () => {
     expect(g.ring.floor).toBe(h.state.revision);
   });
 
+  it('comes in parts of the state as it was when they were begun, whatever is applied meanwhile', () => {
+    const h = used();
+    h.create('wide', { shards: 1_300 });
+    for (let n = 1_299; n >= 0; n--) h.place({ shard: `stream:wide/${n}`, next: decided(['b1', 'b2']) });
+    const whole = h.machine.snapshot();
+    const index = h.state.appliedIndex;
+    const iterator = h.machine.snapshotParts();
+    const parts: Uint8Array[] = [];
+    for (let next = iterator.next(); next.done !== true; next = iterator.next()) {
+      parts.push(next.value);
+      h.register('b1');
+      if (parts.length === 3)
+        h.ok({ type: 'deleteResource', kind: 'stream', name: 's', expectedRevision: null });
+    }
+    expect(new Uint8Array(Buffer.concat(parts))).toEqual(whole);
+    expect(Math.max(...parts.map((part) => part.length))).toBeLessThan(whole.length / 2);
+    const copy = new Machine(new ChangeRing());
+    copy.restore(whole, index);
+    expect([...copy.view.assignments.keys()].slice(-2)).toEqual(['stream:wide/1298', 'stream:wide/1299']);
+    expect(copy.snapshot()).toEqual(whole);
+  });
+
   it('refuses a snapshot that is cut, of a later version, or of another index', () => {
     const h = used();
     const data = h.machine.snapshot();
