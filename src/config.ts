@@ -4,7 +4,7 @@ import { parseAddress } from './address.ts';
 import { idProblem, quote } from './command/index.ts';
 import { DEFAULT_BROKER_TIMINGS, checkTimings, type BrokerTimings } from './control/index.ts';
 import { EvenkeelError } from './errors.ts';
-import { LOG_LEVELS, type LogLevel } from './logger.ts';
+import { LOG_LEVELS, type LogLevel } from './log-levels.ts';
 
 /** What one node runs with. Times in ms. */
 export interface ServeConfig {

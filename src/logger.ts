@@ -1,7 +1,5 @@
 import { pino } from 'pino';
-
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-export type LogLevel = (typeof LOG_LEVELS)[number];
+import type { LogLevel } from './log-levels.ts';
 
 /** Lines for operators. Fields first, then a sentence; `term` and `index` are given where they are known. */
 export interface Logger {

@@ -1,10 +1,14 @@
 #!/usr/bin/env node
 import { buildProgram, processEnvironment, runProgram } from './cli/index.ts';
-import { addServe } from './serve.ts';
 
 const environment = processEnvironment();
 const program = buildProgram(environment);
-addServe(program);
+// A client's command starts without loading the node. All else (`serve`, help, a slip of the pen) sees every command.
+const [, , name] = process.argv;
+if (name === 'completion' || !program.commands.some((command) => command.name() === name)) {
+  const { addServe } = await import('./serve.ts');
+  addServe(program);
+}
 const code = await runProgram(program, process.argv, environment);
 // Output to a pipe may still be on its way: the process ends by itself, and at the latest once that is written.
 process.exitCode = code;

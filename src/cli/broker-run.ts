@@ -1,7 +1,5 @@
 import { Option, type Command } from 'commander';
-import { Broker } from '../broker/index.ts';
-import { createLevelDisk } from '../disk-level.ts';
-import { createLogger, LOG_LEVELS, type LogLevel } from '../logger.ts';
+import { LOG_LEVELS, type LogLevel } from '../log-levels.ts';
 import { createSystemRandom } from '../random.ts';
 import { collectLabels, parseCount } from './arguments.ts';
 import type { CliEnvironment } from './environment.ts';
@@ -47,6 +45,9 @@ export function addBrokerRun(noun: Command, environment: CliEnvironment): void {
 
 async function runBroker(environment: CliEnvironment, options: RunOptions): Promise<void> {
   const { id, clusterId, dataDir, listen, zone, maxShards, weight, copyRate, seedRecords } = options;
+  const { Broker } = await import('../broker/index.ts');
+  const { createLevelDisk } = await import('../disk-level.ts');
+  const { createLogger } = await import('../logger.ts');
   const log = createLogger({ level: options.logLevel, node: id });
   const interrupted = new Promise<null>((resolve) => void environment.onInterrupt(() => resolve(null)));
   let stoppedItself: (reason: Error) => void = () => undefined;

@@ -14,7 +14,6 @@ import {
   type Simulation,
 } from '../../placement/index.ts';
 import { AdminClient, DEFAULT_CALL_TIMEOUT_MS } from '../client/index.ts';
-import { parseClusterFile, parseEvents, readClusterFile } from '../cluster-file/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import { parseCount } from './arguments.ts';
 import type { CliEnvironment } from './environment.ts';
@@ -22,7 +21,7 @@ import { render, table, type Column } from './output.ts';
 import { levelsText, listed, planText } from './placement.ts';
 import { CliExit } from './run.ts';
 import { endpointsOf, endpointsOption } from './session.ts';
-import { exportCluster } from './transfer.ts';
+import { exportCluster, readClusterFile } from './transfer.ts';
 
 const PLANNER: Planner = { plan, ...operator };
 
@@ -46,7 +45,7 @@ export function addOffline(program: Command, environment: CliEnvironment): void 
     .requiredOption('-f, --file <path>', 'the cluster file; - is standard input')
     .addOption(outputOption())
     .action(async ({ file, output }: { file: string; output: 'table' | 'json' }) => {
-      const found = planFile(await readFile(environment, file), PLANNER);
+      const found = planFile(await readClusterFile(environment, file), PLANNER);
       environment.out(render({ data: found, text: () => planText(found, true) }, output));
     });
   const command = program
@@ -69,7 +68,7 @@ export function addOffline(program: Command, environment: CliEnvironment): void 
 async function runSimulate(environment: CliEnvironment, options: SimulateOptions): Promise<void> {
   const { events: path, maxPasses = DEFAULT_MAX_PASSES, output } = options;
   const file = await startOf(environment, options);
-  const events = path === undefined ? [] : parseEvents(await environment.readText(path), path);
+  const events = path === undefined ? [] : await readEvents(environment, path);
   const simulation = tellRefusal(() => simulate(file, { events, maxPasses }, PLANNER));
   environment.out(render({ data: simulation, text: () => simulationText(simulation, events) }, output));
   if (simulation.settled) return;
@@ -78,7 +77,7 @@ async function runSimulate(environment: CliEnvironment, options: SimulateOptions
 }
 
 async function startOf(environment: CliEnvironment, options: SimulateOptions): Promise<ClusterFile> {
-  if (options.file !== undefined) return readFile(environment, options.file);
+  if (options.file !== undefined) return readClusterFile(environment, options.file);
   if (options.live !== true) {
     throw new EvenkeelError(
       'invalid_argument',
@@ -89,14 +88,16 @@ async function startOf(environment: CliEnvironment, options: SimulateOptions): P
   const endpoints = endpointsOf(options.endpoints, environment);
   const client = new AdminClient({ net, clock, endpoints, timeoutMs: DEFAULT_CALL_TIMEOUT_MS });
   try {
-    return readClusterFile(await exportCluster(client), 'the export');
+    const files = await import('../cluster-file/index.ts');
+    return files.readClusterFile(await exportCluster(client), 'the export');
   } finally {
     client.close();
   }
 }
 
-async function readFile(environment: CliEnvironment, path: string): Promise<ClusterFile> {
-  return parseClusterFile(await environment.readText(path), path === '-' ? 'standard input' : path);
+async function readEvents(environment: CliEnvironment, path: string): Promise<readonly SimEvent[]> {
+  const { parseEvents } = await import('../cluster-file/index.ts');
+  return parseEvents(await environment.readText(path), path);
 }
 
 function tellRefusal(run: () => Simulation): Simulation {

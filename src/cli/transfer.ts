@@ -1,8 +1,6 @@
 import type { Command } from 'commander';
 import type { AdminClient } from '../client/index.ts';
-import { parseClusterFile } from '../cluster-file/index.ts';
 import type { Assignment, Broker, ClusterFile, Resource } from '../../placement/index.ts';
-import { MAX_IMPORT_PART_BYTES } from '../wire/index.ts';
 import type { CliEnvironment } from './environment.ts';
 import { render } from './output.ts';
 import { clusterCommand } from './session.ts';
@@ -38,6 +36,7 @@ export function addTransfer(program: Command, environment: CliEnvironment): void
 }
 
 export async function readClusterFile(environment: CliEnvironment, path: string): Promise<ClusterFile> {
+  const { parseClusterFile } = await import('../cluster-file/index.ts');
   return parseClusterFile(await environment.readText(path), path === '-' ? 'standard input' : path);
 }
 
@@ -52,8 +51,10 @@ export async function importCluster(
   cluster: ClusterFile,
   overwrite: boolean,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const { importId } = await client.write('import.begin');
-  const parts = splitParts(cluster);
+  const { importId, maxPartBytes } = await client.write<{ importId: string; maxPartBytes: number }>(
+    'import.begin',
+  );
+  const parts = splitParts(cluster, maxPartBytes);
   for (const [part, rows] of parts.entries()) {
     await client.write('import.part', { importId, part, ...rows });
   }
@@ -67,14 +68,14 @@ interface Part {
   readonly assignments: Assignment[];
 }
 
-function splitParts(cluster: ClusterFile): Part[] {
+function splitParts(cluster: ClusterFile, maxPartBytes: number): Part[] {
   const parts: Part[] = [];
   let bytes = Infinity;
   /** The part that has room for the row. */
   const partFor = (row: object): Part => {
     const rowBytes = Buffer.byteLength(JSON.stringify(row)) + 1;
     const last = parts.at(-1);
-    if (last !== undefined && bytes + rowBytes <= MAX_IMPORT_PART_BYTES - PART_OVERHEAD_BYTES) {
+    if (last !== undefined && bytes + rowBytes <= maxPartBytes - PART_OVERHEAD_BYTES) {
       bytes += rowBytes;
       return last;
     }

@@ -7,7 +7,6 @@ export { countReplication, sumReplication } from './rpc-replication.ts';
 export { PeerTransport, type PeerService, type PeerTransportOptions } from './peer-transport.ts';
 export type { PeerIdentity } from './peer-codec.ts';
 export { RPC_METHODS, findMethod } from './rpc-registry.ts';
-export { MAX_IMPORT_PART_BYTES } from './rpc-import.ts';
 export type { RpcMethod } from './rpc-types.ts';
 export { createBrokerSurface, type BrokerSurface } from './broker-route.ts';
 export type { HealthCheck, MemberRow, PlacementStatus } from './rpc-cluster.ts';

@@ -13,7 +13,7 @@ import { openedSession } from './rpc-session.ts';
 import { defineRead, defineWrite } from './rpc-types.ts';
 
 /** The largest part of an import, bytes of its rows as JSON. */
-export const MAX_IMPORT_PART_BYTES = 256 * 1024;
+const MAX_IMPORT_PART_BYTES = 256 * 1024;
 
 const importId = z.string().regex(/^[1-9]\d{0,15}$/, 'must be the importId that import.begin gave');
 

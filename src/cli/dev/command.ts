@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { parseCount, parseDuration } from '../arguments.ts';
 import type { CliEnvironment } from '../environment.ts';
 import { CliExit } from '../run.ts';
-import { runDev, type DevOptions } from './run.ts';
+import type { DevOptions } from './run.ts';
 
 const DEFAULT_TIMEOUT_MS = 60_000;
 
@@ -22,6 +22,7 @@ export function addDev(program: Command, environment: CliEnvironment): void {
     .option('--timeout <duration>', 'for --until-level (60s)', parseDuration);
   command.action(async () => {
     const { timeout = DEFAULT_TIMEOUT_MS, ...options } = command.opts<DevOptions & { timeout?: number }>();
+    const { runDev } = await import('./run.ts');
     const code = await runDev(environment, { ...options, timeoutMs: timeout });
     if (code !== 0) throw new CliExit(code);
   });
