@@ -2,6 +2,7 @@ import { Packr } from 'msgpackr';
 import type { Assignment, Broker, Lifecycle } from '../placement/index.ts';
 import type { ShardResult } from './broker-services.ts';
 import type { ErrorCode } from './errors.ts';
+import { checkPlainMsgpack } from './plain-msgpack.ts';
 
 /** The path on every node, and the two encodings of the same messages (docs/protocol.md). */
 export const BROKER_PATH = '/broker';
@@ -140,6 +141,7 @@ const msgpackCodec: BrokerCodec = {
   encode: (message) => new Uint8Array(packr.pack(message)),
   decode(frame) {
     if (typeof frame === 'string') throw new Error('a text frame on a connection that speaks MessagePack');
+    checkPlainMsgpack(frame);
     return packr.unpack(frame);
   },
 };

@@ -2,6 +2,7 @@ import { Packr } from 'msgpackr';
 import { RaftError, type Clock, type Timer } from '../../raft/index.ts';
 import type { Proposed, ProposeOptions } from '../control-plane.ts';
 import { EvenkeelError } from '../errors.ts';
+import { checkPlainMsgpack } from '../plain-msgpack.ts';
 import { errorOf, Malformed, readResult, type CommandResult } from '../state/index.ts';
 import { decodeCommand, encodeCommand, entryLimit } from './codec.ts';
 import { COMMAND_VERSION, type Command, type CommandEnvelope } from './types.ts';
@@ -115,7 +116,9 @@ export class Proposer {
   }
 
   async #there(leaderId: string, data: Uint8Array, deadlineMs: number): Promise<CommandResult> {
-    return readResult(packr.unpack(await this.#path.forward(leaderId, data, deadlineMs)), 'result');
+    const answer = await this.#path.forward(leaderId, data, deadlineMs);
+    checkPlainMsgpack(answer);
+    return readResult(packr.unpack(answer), 'result');
   }
 
   /** Resolves once another member or term leads than was tried, or the time is up. */
@@ -153,6 +156,7 @@ function checkSize(command: Command, data: Uint8Array): void {
 
 function decodeForwarded(data: Uint8Array): CommandEnvelope {
   try {
+    checkPlainMsgpack(data);
     const envelope = decodeCommand(data);
     checkSize(envelope.command, data);
     return envelope;

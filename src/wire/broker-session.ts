@@ -18,6 +18,8 @@ import { BrokerWatch, type SnapshotGate } from './broker-watch.ts';
 export const MAX_REQUESTS_IN_FLIGHT = 64;
 export const MAX_HEARTBEATS_IN_FLIGHT = 8;
 export const MAX_WATCHES = 16;
+/** Answers and pushes that a connection leaves unread while it goes on asking, bytes; then it is closed. */
+export const MAX_UNREAD_ANSWER_BYTES = 64 * 1024 * 1024;
 /** How long the leader may take to answer, ms. */
 const LEADER_DEADLINE_MS = 10_000;
 
@@ -78,6 +80,10 @@ export class BrokerSession {
 
   #take(frame: string | Uint8Array): void {
     if (this.#closed) return;
+    if (this.#connection.bufferedBytes > MAX_UNREAD_ANSWER_BYTES) {
+      this.close(CLOSE.tryLater, 'the answers are not being read');
+      return;
+    }
     let envelope: ReturnType<typeof readEnvelope>;
     try {
       envelope = readEnvelope(this.#codec.decode(frame));

@@ -278,6 +278,9 @@ describe('what another member passes on', () => {
   it('is checked like any caller’s', async () => {
     const leader = proposerOf('n1');
     await expect(codeOf(leader.accept(Uint8Array.from([1, 2]), 500))).resolves.toBe('protocol_error');
+    // A frame that a decoder would make a function of.
+    const record = Uint8Array.from([0xd4, 0x72, 0x40, 0x91, 0xa1, 0x61, 1]);
+    await expect(leader.accept(record, 500)).rejects.toThrow(/extension/);
     await expect(codeOf(leader.accept(bytes({ version: 2 }), 500))).resolves.toBe('protocol_error');
     await expect(codeOf(leader.accept(bytes({ inTerm: 3 }), 500))).resolves.toBe('protocol_error');
     const command = { type: 'abandonShard', shard: 'nonsense', expectedGeneration: null };

@@ -2,6 +2,9 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { BrokerWorld } from '../../support/broker-world.ts';
 import { assign, createStream } from '../../support/placed.ts';
 import { RawBroker } from '../../support/raw-broker.ts';
+import { JSON_SUBPROTOCOL } from '../../../src/broker-protocol.ts';
+import type { Connection } from '../../../src/net.ts';
+import { MAX_UNREAD_ANSWER_BYTES } from '../../../src/wire/broker-session.ts';
 
 const HEARTBEAT_OK = { type: 'heartbeat.ok', lifecycle: 'live', leaseMs: 4_000 };
 
@@ -347,4 +350,34 @@ describe.each(['json', 'msgpack'] as const)('a broker session over %s', (encodin
     await w.run(10);
     expect(late.closed?.code).toBe(1001);
   });
+});
+
+it('hazard 37: a client that asks on and reads nothing is closed once its answers pile up', async () => {
+  const w = new BrokerWorld({});
+  const node = await w.node('n1');
+  w.quorum.elect('n1');
+  const sent: (string | Uint8Array)[] = [];
+  const closed: number[] = [];
+  const connection: Connection = {
+    subprotocol: JSON_SUBPROTOCOL,
+    remoteAddress: 'elsewhere:1',
+    get bufferedBytes() {
+      return sent.reduce((sum, frame) => sum + frame.length, 0);
+    },
+    send: (frame) => void sent.push(frame),
+    close: (code) => void closed.push(code),
+    terminate: () => undefined,
+    onMessage: () => undefined,
+    onClose: () => undefined,
+  };
+  node.surface.route.onConnection(connection);
+  sent.push('x'.repeat(MAX_UNREAD_ANSWER_BYTES));
+  connection.onMessage('{"id": 1, "type": "unwatch", "watchId": 1}');
+  expect(closed).toEqual([]);
+  await w.run(10);
+  expect(sent).toHaveLength(2);
+  connection.onMessage('{"id": 2, "type": "unwatch", "watchId": 1}');
+  expect(closed).toEqual([1013]);
+  await w.run(10);
+  expect(sent).toHaveLength(2);
 });
