@@ -3,6 +3,7 @@ import { canTake, keepsZones, shardToCopy, startLeaderMove } from './leader-star
 import type { LeaderMoves, ResourceMoves } from './leader-moves.ts';
 import type { Pass } from './pass.ts';
 import type { Why } from './plan-types.ts';
+import type { View } from './view.ts';
 
 /** One hand-over that would level; the shard is chosen already, or any that `from` leads will do. */
 interface Option {
@@ -20,11 +21,12 @@ interface Option {
  */
 export function levelLeaders(pass: Pass, moves: LeaderMoves): void {
   if (pass.targets.settled) return;
-  if (!levelResources(pass, moves)) levelTotals(pass, moves);
+  const behind = catchingUp(pass);
+  if (!levelResources(pass, moves, behind)) levelTotals(pass, moves, behind);
 }
 
 /** Step 4. Answers whether any resource wants a move, started or not. */
-function levelResources(pass: Pass, moves: LeaderMoves): boolean {
+function levelResources(pass: Pass, moves: LeaderMoves, behind: ReadonlySet<number>): boolean {
   const { view, objective } = pass;
   let wanted = false;
   for (let r = 0; r < view.resourceCount; r++) {
@@ -32,7 +34,7 @@ function levelResources(pass: Pass, moves: LeaderMoves): boolean {
     if (wanted && noSlots(pass)) return true;
     const falls = (option: Option): boolean => objective.outsideChange(r, option.from, option.to) < 0;
     for (;;) {
-      const options = optionsOf(pass, r, moves.of(r)).filter(falls);
+      const options = optionsOf(pass, r, moves.of(r), behind).filter(falls);
       options.sort((a, b) => byLeaders(pass, r, a, b));
       const result = startFirst(pass, options, moves, 'resource');
       wanted ||= result !== 'none';
@@ -43,13 +45,13 @@ function levelResources(pass: Pass, moves: LeaderMoves): boolean {
 }
 
 /** Step 5. */
-function levelTotals(pass: Pass, moves: LeaderMoves): void {
+function levelTotals(pass: Pass, moves: LeaderMoves, behind: ReadonlySet<number>): void {
   const { view, objective } = pass;
   for (;;) {
     if (noSlots(pass)) return;
     const options: Option[] = [];
     for (let r = 0; r < view.resourceCount; r++) {
-      for (const option of optionsOf(pass, r, moves.of(r))) {
+      for (const option of optionsOf(pass, r, moves.of(r), behind)) {
         if (objective.outsideChange(r, option.from, option.to) > 0) continue;
         if (objective.totalsChange(option.from, option.to) < 0) options.push(option);
       }
@@ -59,21 +61,60 @@ function levelTotals(pass: Pass, moves: LeaderMoves): void {
   }
 }
 
+/**
+ * Brokers that came back not long ago and still bring copies of theirs up to date: once those are in sync leaderships
+ * can be handed over, and nothing has to be copied. Waited for as long as a move may make no progress, since a copy
+ * that stays out of sync must not hold a move up for ever.
+ */
+function catchingUp(pass: Pass): ReadonlySet<number> {
+  const { view } = pass;
+  const { brokers, nowMs, policy } = view;
+  const untilMs = (b: number): number => (brokers.rows[b]?.registeredAtMs ?? 0) + policy.moveStallMs;
+  // A registration at 0 is one that a file does not date.
+  const isRecent = (b: number): boolean => {
+    const registeredAtMs = brokers.rows[b]?.registeredAtMs ?? 0;
+    return registeredAtMs > 0 && registeredAtMs <= nowMs && nowMs < untilMs(b);
+  };
+  const found = new Set<number>();
+  for (const b of brokers.liveList) {
+    if (!isRecent(b) || !lacksMarks(view, b)) continue;
+    pass.wakeAt(untilMs(b));
+    found.add(b);
+  }
+  return found;
+}
+
+function lacksMarks(view: View, b: number): boolean {
+  for (let s = 0; s < view.shardCount; s++) {
+    // A copy that a move makes is not one that was there before.
+    if (view.holds(s, b) && !view.isInSync(s, b) && view.move(s)?.to !== b) return true;
+  }
+  return false;
+}
+
 function noSlots(pass: Pass): boolean {
   return pass.copySlotsLeft <= 0 && pass.handoverSlotsLeft <= 0;
 }
 
 /** What a resource could hand over between live brokers; hand-overs first. Drains are step 2's. */
-function optionsOf(pass: Pass, r: number, { handovers, supply, demand }: ResourceMoves): Option[] {
+function optionsOf(
+  pass: Pass,
+  r: number,
+  { handovers, supply, demand }: ResourceMoves,
+  behind: ReadonlySet<number>,
+): Option[] {
   const { view } = pass;
   const options: Option[] = [];
   for (const { shard, from, to, copied } of handovers) {
-    if (view.brokers.live[from] === 1 && view.free(shard)) options.push({ r, from, to, shard, copied });
+    if (view.brokers.live[from] === 0 || !view.free(shard)) continue;
+    if (copied && behind.has(to)) continue;
+    options.push({ r, from, to, shard, copied });
   }
   for (const from of view.brokers.liveList) {
     if ((supply[from] ?? 0) <= 0) continue;
     for (const to of view.brokers.liveList) {
-      if ((demand[to] ?? 0) > 0) options.push({ r, from, to, shard: null, copied: true });
+      if ((demand[to] ?? 0) <= 0 || behind.has(to)) continue;
+      options.push({ r, from, to, shard: null, copied: true });
     }
   }
   return options;
