@@ -11,6 +11,8 @@ import {
 /** A whole cluster as one JSON document: every field present, rows and keys in one order (docs/cluster-file.md). */
 export interface ClusterFile {
   readonly version: 1;
+  /** Cluster time of the export, ms: what the times of its rows are measured against. Absent: 0. */
+  readonly timeMs?: number;
   readonly brokers: readonly Broker[];
   readonly resources: readonly Resource[];
   readonly assignments: readonly Assignment[];
@@ -23,9 +25,11 @@ export function clusterFile(rows: {
   readonly resources: Iterable<Resource>;
   readonly assignments: Iterable<Assignment>;
   readonly policy: Policy;
+  readonly timeMs?: number | undefined;
 }): ClusterFile {
   return {
     version: 1,
+    ...(rows.timeMs === undefined ? {} : { timeMs: rows.timeMs }),
     brokers: [...rows.brokers].sort((a, b) => compareStrings(a.id, b.id)).map(brokerRow),
     resources: [...rows.resources]
       .sort((a, b) => compareStrings(resourceKey(a), resourceKey(b)))

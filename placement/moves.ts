@@ -137,11 +137,12 @@ function fenceIfReady(pass: Pass, s: number, move: ShardMove): void {
   if (!view.leaderServes(s) || state !== 'active' || view.brokers.live[move.to] === 0) return;
   const lag = view.report(s)?.lagRecords ?? null;
   const near = lag !== null && lag <= view.policy.fenceMaxLagRecords;
-  if (!view.isInSync(s, move.to) && !near) return;
+  const synced = view.isInSync(s, move.to);
+  if (!synced && !near) return;
   // The time of the fence is what its time-out counts from.
   view.setMove(s, { ...withDrops(pass, s, move), step: 'fenced', progressAtMs: view.nowMs });
   const to = view.brokers.id(move.to);
-  const detail = near ? `${to} is ${lag} records behind` : `${to} is in sync`;
+  const detail = synced ? `${to} is in sync` : `${to} is ${lag} records behind`;
   builder.add(s, {
     step: 'fence',
     role: 'leader',

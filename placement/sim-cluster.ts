@@ -44,12 +44,16 @@ export class SimCluster {
   #maxGeneration = 0;
   #firstRegisteredAtMs: number | null = null;
   policy: Policy;
-  nowMs = 0;
+  /** Cluster time. It begins where the file was exported. */
+  nowMs: number;
+  readonly #timeMs: number | undefined;
   /** Passes begun since the start. */
   pass = 0;
 
-  constructor(file: Pick<ClusterFile, 'brokers' | 'resources' | 'assignments' | 'policy'>) {
+  constructor(file: Omit<ClusterFile, 'version'>) {
     this.policy = file.policy;
+    this.#timeMs = file.timeMs;
+    this.nowMs = file.timeMs ?? 0;
     for (const broker of file.brokers) {
       const silent = broker.lifecycle === 'down' || broker.lifecycle === 'left';
       this.brokers.set(broker.id, silent ? { ...broker, downSinceMs: broker.downSinceMs ?? 0 } : broker);
@@ -61,6 +65,11 @@ export class SimCluster {
       if (row.move !== null) this.#noteMove(row, row.move);
       this.#confirm(row.shard);
     }
+  }
+
+  /** Time since the start, ms. */
+  get virtualMs(): number {
+    return this.nowMs - (this.#timeMs ?? 0);
   }
 
   get assignments(): ReadonlyMap<string, Assignment> {
@@ -189,6 +198,7 @@ export class SimCluster {
   file(): ClusterFile {
     const { policy } = this;
     return clusterFile({
+      timeMs: this.#timeMs === undefined ? undefined : this.nowMs,
       brokers: this.brokers.values(),
       resources: this.resources.values(),
       assignments: this.#assignments.values(),

@@ -104,7 +104,7 @@ export function simulate(file: ClusterFile, options: SimulateOptions, planner: P
   };
 }
 
-/** What the next pass over a cluster would write, at the virtual time 0. */
+/** What the next pass over a cluster would write, at the time of its export. */
 export function planFile(file: ClusterFile, planner: Pick<Planner, 'plan'>): Plan {
   const cluster = new SimCluster(file);
   cluster.beginPass();
@@ -169,7 +169,7 @@ class PhaseRun {
       event,
       settled: this.#settled,
       passes: this.#passes,
-      virtualMs: cluster.nowMs,
+      virtualMs: cluster.virtualMs,
       steps: this.#steps,
       moves: this.#moves,
       minimumLeaderMoves: (this.#first ?? last).minimumLeaderMoves,

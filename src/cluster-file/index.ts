@@ -1,3 +1,3 @@
-export { exportCluster } from './export.ts';
+export { exportCluster, isTimed } from './export.ts';
 export { parseEvents } from './events.ts';
 export { parseClusterFile, readClusterFile } from './parse.ts';

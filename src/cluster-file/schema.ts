@@ -119,6 +119,7 @@ export const policyPatchSchema = z
 
 export const clusterFileSchema = z.strictObject({
   version: z.literal(1),
+  timeMs: timeMs.optional(),
   brokers: z.array(brokerSchema),
   resources: z.array(resourceSchema),
   assignments: z.array(assignmentSchema).default([]),

@@ -73,6 +73,7 @@ export interface ExplainAnswer {
 export function serveOperators(plane: ControlPlane, tenure: () => Tenure): void {
   const { state } = plane;
   plane.serve('placement.status', async () => status(tenure(), state.policy.paused));
+  plane.serve('cluster.time', async () => tenure().nowMs());
   plane.serve('placement.plan', async () => tenure().passes.planNow());
   plane.serve('move.start', async (params) => startMove(tenure(), state, params as MoveParams));
   plane.serve('move.cancel', async (params) => cancelMove(tenure(), state, params as ShardParams));
@@ -122,7 +123,9 @@ async function carryOut(
   if (expectedGeneration !== null && step.expect !== expectedGeneration) {
     throw new EvenkeelError('stale', `${shard} is at generation ${step.expect}, not ${expectedGeneration}`);
   }
-  const { step: name, role, from, to, copies, drops } = step;
+  const { step: name, role, from, to, copies, next } = step;
+  // Of a move that begins, the copy that goes in its end; of one that ends, the copy that goes now.
+  const drops = next.move?.drops ?? step.drops;
   const told = { step: name, shard, role, from, to, copies, drops, zonesBefore, zonesAfter };
   if (dryRun) return { revision: state.revision, generation: step.expect, written: false, ...told };
   const row = rowOf(step, state);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { exportCluster } from '../cluster-file/index.ts';
+import { exportCluster, isTimed } from '../cluster-file/index.ts';
 import { MAX_IMPORT_PARTS } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import {
@@ -24,6 +24,7 @@ const exported = defineRead({
   answer: {
     cluster: z.strictObject({
       version: z.literal(1),
+      timeMs: counterSchema.optional(),
       brokers: z.array(brokerRowSchema),
       resources: z.array(resourceRowSchema),
       assignments: z.array(assignmentRowSchema),
@@ -31,7 +32,12 @@ const exported = defineRead({
     }),
   },
   http: { verb: 'GET', path: '/export' },
-  handler: ({ plane: { state } }) => ({ cluster: exportCluster(state) }),
+  async handler({ plane, askLeader }) {
+    if (!isTimed(plane.state)) return { cluster: exportCluster(plane.state, 0) };
+    // Only the leader's clock runs. Without one, time stands still where this node has it.
+    const nowMs = await askLeader('cluster.time', {}).catch(() => plane.clusterTimeMs());
+    return { cluster: exportCluster(plane.state, z.int().parse(nowMs)) };
+  },
 });
 
 const begin = defineWrite({

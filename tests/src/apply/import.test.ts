@@ -28,8 +28,9 @@ describe('an import', () => {
     expect(h.state.brokers.size).toBe(0);
     expect(h.ok(commit)).toEqual({ brokers: 2, resources: 1, assignments: 2 });
     expect(seen).toEqual([6]);
-    expect(exportCluster(h.state)).toEqual({
+    expect(exportCluster(h.state, 7)).toEqual({
       version: 1,
+      timeMs: 7,
       ...rows(),
       policy: { ...DEFAULT_POLICY, paused: true },
     });
@@ -67,7 +68,7 @@ describe('an import', () => {
     parted.ok({ type: 'importPart', importId: 'x', part: 0, ...empty, brokers, resources });
     parted.ok({ type: 'importPart', importId: 'x', part: 0, ...empty, brokers, resources });
     parted.ok({ type: 'importCommit', importId: 'x', parts: 2, policy: DEFAULT_POLICY, overwrite: false });
-    expect(exportCluster(parted.state)).toEqual(exportCluster(one.state));
+    expect(exportCluster(parted.state, 0)).toEqual(exportCluster(one.state, 0));
   });
 
   it('with a part missing, or one too many, is not found', () => {
