@@ -23,14 +23,29 @@ export class Stage {
 
   async set(
     file: Record<string, unknown>,
-    options: ClusterOptions & { readonly before?: (broker: HandBroker) => void } = {},
+    options: ClusterOptions & {
+      readonly before?: (broker: HandBroker) => void;
+      /** `maxShards` by broker, as it registers it. */
+      readonly caps?: Readonly<Record<string, number>>;
+      /** Brokers of the file that never come. */
+      readonly absent?: readonly string[];
+    } = {},
   ): Promise<void> {
     this.cluster = await Cluster.start({ flags: PATIENT_FLAGS, ...options });
     // Paused until the brokers are there: a fence before its leader has ever registered is undone.
     const policy = file['policy'] as { readonly paused?: boolean } | undefined;
     await this.cluster.import({ ...file, policy: { ...policy, paused: true } });
     this.watcher = new Watcher(this.endpoints);
-    for (const { id } of file['brokers'] as { id: string }[]) await this.join({ id }, options.before);
+    const { before, caps = {}, absent = [] } = options;
+    for (const { id, zone } of file['brokers'] as { id: string; zone?: string }[]) {
+      if (absent.includes(id)) continue;
+      const maxShards = caps[id];
+      const registered = {
+        ...(zone === undefined ? {} : { zone }),
+        ...(maxShards === undefined ? {} : { maxShards }),
+      };
+      await this.join({ id, ...registered }, before);
+    }
     if (policy?.paused !== true) await rpc(this.cluster.address(0), 'placement.resume');
   }
 

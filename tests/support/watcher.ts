@@ -31,6 +31,14 @@ export interface LeaderChange {
   readonly shard: string;
   readonly from: string;
   readonly to: string;
+  /** Changes of one log entry share it. */
+  readonly revision: number;
+}
+
+/** A copy of a shard that began to be made. */
+export interface CopyStart {
+  readonly shard: string;
+  readonly to: string;
 }
 
 /**
@@ -41,6 +49,8 @@ export class Watcher {
   readonly rows = new Map<string, WatchedAssignment>();
   readonly history: WatchedAssignment[] = [];
   readonly leaderChanges: LeaderChange[] = [];
+  /** Every broker that came into a set of copies that was seen without it. */
+  readonly copyStarts: CopyStart[] = [];
   readonly faults: string[] = [];
   revision = 0;
   private readonly endpoints: readonly string[];
@@ -84,13 +94,15 @@ export class Watcher {
       this.socket?.terminate();
       return;
     }
-    if (push.type === 'watch.snapshot') for (const row of push.assignments ?? []) this.write(row);
+    if (push.type === 'watch.snapshot')
+      for (const row of push.assignments ?? []) this.write(row, push.revision ?? 0);
     if (push.type === 'watch.changes') {
       if (push.revision !== undefined && push.revision < this.revision) {
         this.faults.push(`revision ${push.revision} after ${this.revision}`);
       }
       for (const change of push.changes ?? []) {
-        if (change.kind === 'assignment' && change.assignment) this.write(change.assignment);
+        if (change.kind === 'assignment' && change.assignment)
+          this.write(change.assignment, push.revision ?? 0);
         if (change.kind === 'removed' && change.shard) this.rows.delete(change.shard);
       }
     }
@@ -99,7 +111,7 @@ export class Watcher {
     }
   }
 
-  private write(row: WatchedAssignment): void {
+  private write(row: WatchedAssignment, revision: number): void {
     const before = this.rows.get(row.shard);
     this.rows.set(row.shard, row);
     if (before && before.generation === row.generation) return;
@@ -109,8 +121,11 @@ export class Watcher {
       this.faults.push(`${row.shard}: generation ${row.generation} after ${before.generation}`);
     }
     if (row.epoch < before.epoch) this.faults.push(`${row.shard}: epoch ${row.epoch} after ${before.epoch}`);
+    for (const to of row.replicas) {
+      if (!before.replicas.includes(to)) this.copyStarts.push({ shard: row.shard, to });
+    }
     if (row.leader !== before.leader) {
-      this.leaderChanges.push({ shard: row.shard, from: before.leader, to: row.leader });
+      this.leaderChanges.push({ shard: row.shard, from: before.leader, to: row.leader, revision });
     }
   }
 }
