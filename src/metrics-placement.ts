@@ -1,5 +1,13 @@
+import type { Clock } from '../raft/index.ts';
+import type { PassPlan } from './control/index.ts';
 import type { StateView } from './state/index.ts';
-import { countSpreads, countReplication, perRevision, sumReplication } from './wire/index.ts';
+import {
+  countReplication,
+  countSpreads,
+  inSlices,
+  perRevisionInSlices,
+  sumReplication,
+} from './wire/index.ts';
 
 /** What the metrics say of placement. */
 export interface PlacementFigures {
@@ -18,12 +26,21 @@ interface MoveCount {
   count: number;
 }
 
-/** The figures walk every assignment: they are taken again only when the state has changed. */
-export const placementFigures = perRevision(takeFigures);
+/** The figures walk every assignment: in slices, and again only when the state has changed. */
+export const placementFigures = perRevisionInSlices(takeFigures);
 
-function takeFigures(state: StateView): PlacementFigures {
-  const spreads = countSpreads(state);
-  const { leaderless, short } = sumReplication(countReplication(state));
+async function takeFigures(state: StateView, clock: Clock): Promise<PlacementFigures> {
+  const moves = new Map<string, MoveCount>();
+  const counted = inSlices([...state.assignments.values()], clock, ({ move }) => {
+    if (move === null) return;
+    const { step, reason } = move;
+    const row = moves.get(`${step} ${reason}`) ?? { step, reason, count: 0 };
+    row.count += 1;
+    moves.set(`${step} ${reason}`, row);
+  });
+  const spreads = await countSpreads(state, clock);
+  const { leaderless, short } = sumReplication(await countReplication(state, clock));
+  await counted;
   return {
     maxLeaderSpread: spreads.maxLeaderSpreadPerResource,
     outOfLevel: spreads.resourcesOutOfLevel,
@@ -31,18 +48,16 @@ function takeFigures(state: StateView): PlacementFigures {
     copySpreadTotal: spreads.copySpreadTotal,
     underReplicated: short,
     leaderless,
-    moves: countMoves(state),
+    moves: [...moves.values()],
   };
 }
 
-function countMoves(state: StateView): MoveCount[] {
-  const counts = new Map<string, MoveCount>();
-  for (const { move } of state.assignments.values()) {
-    if (move === null) continue;
-    const { step, reason } = move;
-    const row = counts.get(`${step} ${reason}`) ?? { step, reason, count: 0 };
-    row.count += 1;
-    counts.set(`${step} ${reason}`, row);
-  }
-  return [...counts.values()];
+/** What the last plan lists, by reason. */
+export function countReasons(
+  plan: PassPlan,
+  list: 'waiting' | 'unplaceable' | 'unspread',
+): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { reason } of plan[list]) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  return counts;
 }

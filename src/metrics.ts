@@ -1,12 +1,14 @@
 import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import type { PassStats } from './control/index.ts';
+import type { Clock } from '../raft/index.ts';
+import type { LastPlan, PassStats } from './control/index.ts';
 import type { ControlPlane } from './control-plane.ts';
-import { placementFigures, type PlacementFigures } from './metrics-placement.ts';
+import { countReasons, placementFigures, type PlacementFigures } from './metrics-placement.ts';
 
 const LOOP_RESOLUTION_MS = 10;
-const LOOP_PERCENTILES = [50, 99, 99.9];
+const LOOP_QUANTILES = ['0.5', '0.99', '0.999'];
 const NS_PER_SECOND = 1e9;
+const MS_PER_SECOND = 1_000;
 const LIFECYCLES = ['live', 'draining', 'down', 'left'];
 
 /** One node's metrics, in a registry of its own. What the state says is computed at a scrape, once a revision. */
@@ -16,8 +18,20 @@ export interface Metrics {
   stop(): void;
 }
 
-/** `passes` is what this node's `control` has counted since the process began. */
-export function createMetrics(plane: ControlPlane, passes: PassStats): Metrics {
+/** What the metrics read of this node's `Control`. */
+export interface ControlFigures {
+  /** Counted since the process began. */
+  readonly stats: PassStats;
+  /** `null` where this node does not lead, or has not planned yet. */
+  readonly lastPlan: LastPlan | null;
+}
+
+export function createMetrics(parts: {
+  readonly plane: ControlPlane;
+  readonly control: ControlFigures;
+  readonly clock: Clock;
+}): Metrics {
+  const { plane, control, clock } = parts;
   const registry = new Registry();
   registry.setDefaultLabels({ node: plane.nodeId });
   collectDefaultMetrics({ register: registry });
@@ -26,8 +40,9 @@ export function createMetrics(plane: ControlPlane, passes: PassStats): Metrics {
   addRaft(registry, plane);
   addLoop(registry, loop);
   addState(registry, plane);
-  addPlacement(registry, plane);
-  addPasses(registry, passes);
+  addPlacement(registry, plane, clock);
+  addPasses(registry, control.stats);
+  addLastPlan(registry, control);
   return {
     contentType: registry.contentType,
     exposition: () => registry.metrics(),
@@ -43,19 +58,21 @@ interface Described {
   readonly labelNames?: readonly string[];
 }
 
+type Reading = number | readonly (readonly [Labels, number])[];
+
 /** A gauge read at each scrape: a number, or one for each set of labels. */
 function gauge(
   registry: Registry,
   { name, help, labelNames = [] }: Described,
-  read: () => number | readonly (readonly [Labels, number])[],
+  read: () => Reading | Promise<Reading>,
 ): void {
   const metric = new Gauge({
     name: `evenkeel_${name}`,
     help,
     labelNames,
     registers: [],
-    collect() {
-      const values = read();
+    async collect() {
+      const values = await read();
       this.reset();
       if (typeof values === 'number') this.set(values);
       else for (const [labels, value] of values) this.set(labels, value);
@@ -98,16 +115,20 @@ function addRaft(registry: Registry, plane: ControlPlane): void {
 function addLoop(registry: Registry, loop: IntervalHistogram): void {
   const described = {
     name: 'event_loop_delay_seconds',
-    help: 'Delay of the event loop since the last scrape',
+    help: 'How much later than due the event loop ran a timer, since the last scrape',
     labelNames: ['quantile'],
   };
   gauge(registry, described, () => {
-    const rows = LOOP_PERCENTILES.map(
-      (percentile) => [{ quantile: String(percentile / 100) }, loop.percentile(percentile)] as const,
+    const rows = LOOP_QUANTILES.map(
+      (quantile) => [{ quantile }, loop.percentile(Number(quantile) * 100)] as const,
     );
     const all = [...rows, [{ quantile: '1' }, loop.max] as const];
     loop.reset();
-    return all.map(([labels, delayNs]) => [labels, delayNs / NS_PER_SECOND]);
+    // What is measured is the time between two runs of a timer, its own period included.
+    return all.map(([labels, ns]) => [
+      labels,
+      Math.max(0, ns / NS_PER_SECOND - LOOP_RESOLUTION_MS / MS_PER_SECOND),
+    ]);
   });
 }
 
@@ -127,10 +148,10 @@ function addState(registry: Registry, { state }: ControlPlane): void {
   });
 }
 
-function addPlacement(registry: Registry, plane: ControlPlane): void {
-  const read = (): PlacementFigures => placementFigures(plane.state);
+function addPlacement(registry: Registry, plane: ControlPlane, clock: Clock): void {
+  const read = (): Promise<PlacementFigures> => placementFigures(plane.state, clock);
   const add = (name: string, help: string, pick: (figures: PlacementFigures) => number): void =>
-    gauge(registry, { name: `placement_${name}`, help }, () => pick(read()));
+    gauge(registry, { name: `placement_${name}`, help }, async () => pick(await read()));
   add('max_leader_spread_per_resource', 'Most leaders less fewest, worst resource', (f) => f.maxLeaderSpread);
   add('resources_out_of_level', 'Resources whose leaders are two or more apart', (f) => f.outOfLevel);
   add('leader_spread_total', 'Most leaders of all resources less fewest', (f) => f.leaderSpreadTotal);
@@ -143,7 +164,9 @@ function addPlacement(registry: Registry, plane: ControlPlane): void {
     help: 'Moves in flight by step and reason',
     labelNames: ['step', 'reason'],
   };
-  gauge(registry, moves, () => read().moves.map(({ step, reason, count }) => [{ step, reason }, count]));
+  gauge(registry, moves, async () =>
+    (await read()).moves.map(({ step, reason, count }) => [{ step, reason }, count] as const),
+  );
 }
 
 function addPasses(registry: Registry, passes: PassStats): void {
@@ -152,7 +175,7 @@ function addPasses(registry: Registry, passes: PassStats): void {
   add('passes_total', 'Passes of the planner run here', () => passes.passes);
   add('failed_passes_total', 'Passes that ended in an error', () => passes.failedPasses);
   const last = { name: 'placement_last_pass_seconds', help: 'How long the last pass took' };
-  gauge(registry, last, () => passes.lastPassMs / 1000);
+  gauge(registry, last, () => passes.lastPassMs / MS_PER_SECOND);
   const steps = {
     name: 'placement_steps_total',
     help: 'Steps written by this node while it led',
@@ -170,4 +193,25 @@ function addPasses(registry: Registry, passes: PassStats): void {
     labelNames: ['code'],
   };
   counter(registry, refused, () => Array.from(passes.refused, ([code, count]) => [{ code }, count]));
+}
+
+/** Of the last plan: on the leader only, since no other node plans. */
+function addLastPlan(registry: Registry, control: ControlFigures): void {
+  const lists = [
+    ['waiting', 'Shards that wait for something, by reason'],
+    ['unplaceable', 'Shards that nothing can serve now, by reason'],
+    ['unspread', 'Shards in fewer zones than wanted, by reason'],
+  ] as const;
+  for (const [list, help] of lists) {
+    gauge(registry, { name: `placement_${list}`, help, labelNames: ['reason'] }, () => {
+      const plan = control.lastPlan?.plan;
+      if (plan === undefined) return [];
+      return Array.from(countReasons(plan, list), ([reason, count]) => [{ reason }, count] as const);
+    });
+  }
+  const left = {
+    name: 'placement_minimum_leader_moves',
+    help: 'Proven fewest leadership moves left; NaN where a cap binds or a copy is out of sync, and where nobody plans',
+  };
+  gauge(registry, left, () => control.lastPlan?.plan.minimumLeaderMoves ?? Number.NaN);
 }

@@ -127,7 +127,7 @@ async function build(options: NodeOptions, stoppers: Stoppers): Promise<RunningN
   stoppers.add(() => control.stop());
   const brokers = createBrokerSurface({ plane, clock });
   stoppers.add(() => brokers.drain());
-  const metrics = createMetrics(plane, control.stats);
+  const metrics = createMetrics({ plane, control, clock });
   stoppers.add(() => metrics.stop());
   const admin = createAdminSurface({
     plane,

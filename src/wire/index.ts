@@ -2,7 +2,7 @@ export { MAX_RPC_MESSAGE_BYTES } from './rpc-socket.ts';
 export { createAdminSurface, type AdminSurface, type AdminSurfaceOptions } from './rpc-surface.ts';
 export type { NodeHealth } from './http-health.ts';
 export { countSpreads } from './rpc-levels.ts';
-export { perRevision } from './rpc-per-revision.ts';
+export { inSlices, perRevisionInSlices } from './rpc-per-revision.ts';
 export { countReplication, sumReplication } from './rpc-replication.ts';
 export { PeerTransport, type PeerService, type PeerTransportOptions } from './peer-transport.ts';
 export type { PeerIdentity } from './peer-codec.ts';

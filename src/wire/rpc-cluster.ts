@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { ControlPlane } from '../control-plane.ts';
 import { EvenkeelError } from '../errors.ts';
-import type { StateView } from '../state/index.ts';
 import { countReplication, sumReplication } from './rpc-replication.ts';
 import { counterSchema } from './rpc-schemas.ts';
 import { defineRead, type RpcContext } from './rpc-types.ts';
@@ -114,7 +113,7 @@ const health = defineRead({
       leaderCheck(context.plane),
       membersCheck(members),
       hashesCheck(members),
-      ...shardChecks(context.plane.state),
+      ...(await shardChecks(context)),
     ];
     return { healthy: checks.every(({ ok }) => ok), checks };
   },
@@ -156,8 +155,8 @@ function hashesCheck(members: readonly MemberRow[]): HealthCheck {
   return { name: 'hashes', ok: true, detail: 'members at equal indexes hold equal states' };
 }
 
-function shardChecks(state: StateView): HealthCheck[] {
-  const { leaderless, short } = sumReplication(countReplication(state));
+async function shardChecks({ plane: { state }, clock }: RpcContext): Promise<HealthCheck[]> {
+  const { leaderless, short } = sumReplication(await countReplication(state, clock));
   return [
     { name: 'leaders', ok: leaderless === 0, detail: `${leaderless} shards without a serving leader` },
     { name: 'copies', ok: short === 0, detail: `${short} shards short of in-sync copies` },

@@ -1,30 +1,34 @@
+import type { Clock } from '../../raft/index.ts';
 import { compareStrings, type Levels } from '../../placement/index.ts';
 import type { AssignmentRow, StateView } from '../state/index.ts';
-import { perRevision } from './rpc-per-revision.ts';
+import { inSlices, perRevisionInSlices } from './rpc-per-revision.ts';
 
 /**
  * Leaders and copies as they stand. A broker has a column when it is live or still holds something;
  * spreads are taken over live brokers only, since no other is meant to hold its share.
  */
-export const countLevels = perRevision((state): Levels => countAll(state).levels());
+export const countLevels = perRevisionInSlices(async (state, clock): Promise<Levels> =>
+  (await countAll(state, clock)).levels(clock),
+);
 
 /** The figures alone: with thousands of resources the rows of `countLevels` cost more than counting. */
-export const countSpreads = perRevision((state): Spreads => countAll(state).spreads());
+export const countSpreads = perRevisionInSlices(async (state, clock): Promise<Spreads> =>
+  (await countAll(state, clock)).spreads(),
+);
 
-const countAll = perRevision((state): LevelCount => {
+const countAll = perRevisionInSlices(async (state, clock): Promise<LevelCount> => {
   const count = new LevelCount(state);
-  for (const row of state.assignments.values()) count.add(row);
+  // Rows are immutable: a list of them is the state as it is now.
+  await inSlices([...state.assignments.values()], clock, (row) => count.add(row));
   return count;
 });
+
+/** Resources of one slice where each gets its record of brokers. */
+const RECORDS_PER_SLICE = 50;
 
 export interface Spreads extends Omit<Levels, 'leaders' | 'leadersTotal' | 'copiesTotal'> {
   /** Resources whose leaders are two or more apart. */
   readonly resourcesOutOfLevel: number;
-}
-
-interface ResourceCount {
-  readonly leaders: Int32Array;
-  readonly copies: Int32Array;
 }
 
 /** Counts by broker number: this walks every copy of the cluster, and objects with keys are ten times slower. */
@@ -34,8 +38,11 @@ class LevelCount {
   /** The zone of each broker, numbered; one without a zone is a zone of its own. */
   readonly #zones: readonly number[];
   readonly #live: readonly number[];
-  readonly #resources: ReadonlyMap<string, ResourceCount>;
-  readonly #total: ResourceCount;
+  /** Where a resource's row begins in the two tables; the totals are their last row. */
+  readonly #rowOf = new Map<string, number>();
+  readonly #totals: number;
+  readonly #leaders: Int32Array;
+  readonly #copies: Int32Array;
   #minZones = Infinity;
 
   constructor(state: StateView) {
@@ -52,40 +59,50 @@ class LevelCount {
     this.#live = this.#ids.flatMap((id, number) =>
       state.brokers.get(id)?.lifecycle === 'live' ? [number] : [],
     );
-    const keys = [...state.resources.keys()].sort(compareStrings);
-    this.#resources = new Map(keys.map((key) => [key, this.#zero()]));
-    this.#total = this.#zero();
+    const brokers = this.#ids.length;
+    for (const key of state.resources.keys()) this.#rowOf.set(key, this.#rowOf.size * brokers);
+    this.#totals = this.#rowOf.size * brokers;
+    this.#leaders = new Int32Array(this.#totals + brokers);
+    this.#copies = new Int32Array(this.#totals + brokers);
   }
 
   add({ shard, leader, replicas }: AssignmentRow): void {
-    const resource = this.#resources.get(shard.slice(0, shard.lastIndexOf('/')));
+    const row = this.#rowOf.get(shard.slice(0, shard.lastIndexOf('/')));
     const seen: number[] = [];
     for (const id of replicas) {
       const number = this.#numbers.get(id);
       if (number === undefined) continue;
-      increment(this.#total.copies, number);
-      if (resource !== undefined) increment(resource.copies, number);
+      increment(this.#copies, this.#totals + number);
+      if (row !== undefined) increment(this.#copies, row + number);
       const zone = this.#zones[number] ?? 0;
       if (!seen.includes(zone)) seen.push(zone);
       if (id !== leader) continue;
-      increment(this.#total.leaders, number);
-      if (resource !== undefined) increment(resource.leaders, number);
+      increment(this.#leaders, this.#totals + number);
+      if (row !== undefined) increment(this.#leaders, row + number);
     }
     this.#minZones = Math.min(this.#minZones, seen.length);
   }
 
-  levels(): Levels {
-    const resources = [...this.#resources];
+  async levels(clock: Clock): Promise<Levels> {
+    const live = new Set(this.#live);
     const shown = this.#ids.flatMap((id, number): [string, number][] =>
-      this.#live.includes(number) || (this.#total.copies[number] ?? 0) > 0 ? [[id, number]] : [],
+      live.has(number) || (this.#copies[this.#totals + number] ?? 0) > 0 ? [[id, number]] : [],
     );
-    const record = (counts: Int32Array): Record<string, number> =>
-      Object.fromEntries(shown.map(([id, number]) => [id, counts[number] ?? 0]));
+    const record = (counts: Int32Array, row: number): Record<string, number> =>
+      Object.fromEntries(shown.map(([id, number]) => [id, counts[row + number] ?? 0]));
     const { resourcesOutOfLevel: _figure, ...spreads } = this.spreads();
+    const leaders: Record<string, Record<string, number>> = {};
+    const keys = [...this.#rowOf.keys()].sort(compareStrings);
+    await inSlices(
+      keys,
+      clock,
+      (key) => (leaders[key] = record(this.#leaders, this.#rowOf.get(key) ?? 0)),
+      RECORDS_PER_SLICE,
+    );
     return {
-      leaders: Object.fromEntries(resources.map(([key, { leaders }]) => [key, record(leaders)])),
-      leadersTotal: record(this.#total.leaders),
-      copiesTotal: record(this.#total.copies),
+      leaders,
+      leadersTotal: record(this.#leaders, this.#totals),
+      copiesTotal: record(this.#copies, this.#totals),
       ...spreads,
     };
   }
@@ -94,31 +111,27 @@ class LevelCount {
     let maxLeaderSpreadPerResource = 0;
     let maxCopySpreadPerResource = 0;
     let resourcesOutOfLevel = 0;
-    for (const { leaders, copies } of this.#resources.values()) {
-      const spread = this.#spread(leaders);
+    for (const row of this.#rowOf.values()) {
+      const spread = this.#spread(this.#leaders, row);
       if (spread >= 2) resourcesOutOfLevel += 1;
       maxLeaderSpreadPerResource = Math.max(maxLeaderSpreadPerResource, spread);
-      maxCopySpreadPerResource = Math.max(maxCopySpreadPerResource, this.#spread(copies));
+      maxCopySpreadPerResource = Math.max(maxCopySpreadPerResource, this.#spread(this.#copies, row));
     }
     return {
       maxLeaderSpreadPerResource,
-      leaderSpreadTotal: this.#spread(this.#total.leaders),
-      copySpreadTotal: this.#spread(this.#total.copies),
+      leaderSpreadTotal: this.#spread(this.#leaders, this.#totals),
+      copySpreadTotal: this.#spread(this.#copies, this.#totals),
       maxCopySpreadPerResource,
       minZonesPerShard: this.#minZones === Infinity ? 0 : this.#minZones,
       resourcesOutOfLevel,
     };
   }
 
-  #zero(): ResourceCount {
-    return { leaders: new Int32Array(this.#ids.length), copies: new Int32Array(this.#ids.length) };
-  }
-
-  #spread(counts: Int32Array): number {
+  #spread(counts: Int32Array, row: number): number {
     let most = -Infinity;
     let least = Infinity;
     for (const number of this.#live) {
-      const count = counts[number] ?? 0;
+      const count = counts[row + number] ?? 0;
       if (count > most) most = count;
       if (count < least) least = count;
     }

@@ -1,3 +1,4 @@
+import type { Clock } from '../../raft/index.ts';
 import type { StateView } from '../state/index.ts';
 
 /** What walks the whole state is taken once a revision, however often it is asked for. The value must not be changed. */
@@ -11,4 +12,35 @@ export function perRevision<T>(take: (state: StateView) => T): (state: StateView
     taken.set(state, { revision, value });
     return value;
   };
+}
+
+/** The same for what would hold the thread too long: it is taken in slices, once for all who ask meanwhile. */
+export function perRevisionInSlices<T>(
+  take: (state: StateView, clock: Clock) => Promise<T>,
+): (state: StateView, clock: Clock) => Promise<T> {
+  const taken = new WeakMap<StateView, { readonly revision: number; readonly value: Promise<T> }>();
+  return (state, clock) => {
+    const { revision } = state;
+    const last = taken.get(state);
+    if (last?.revision === revision) return last.value;
+    const value = take(state, clock);
+    taken.set(state, { revision, value });
+    return value;
+  };
+}
+
+/** Rows of one slice: two or three milliseconds of counting. */
+const ROWS_PER_SLICE = 2_000;
+
+/** Looks at each row; between two slices the thread sees to everything else. */
+export async function inSlices<Row>(
+  rows: readonly Row[],
+  clock: Clock,
+  each: (row: Row) => void,
+  rowsPerSlice = ROWS_PER_SLICE,
+): Promise<void> {
+  for (let at = 0; at < rows.length; at += rowsPerSlice) {
+    if (at > 0) await new Promise<void>((resolve) => clock.defer(resolve));
+    for (const row of rows.slice(at, at + rowsPerSlice)) each(row);
+  }
 }

@@ -25,7 +25,7 @@ const levels = defineRead({
   params: {},
   answer: levelsAnswer,
   http: { verb: 'GET', path: '/placement/levels' },
-  handler: ({ plane: { state } }) => ({ ...countLevels(state) }),
+  handler: async ({ plane: { state }, clock }) => ({ ...(await countLevels(state, clock)) }),
 });
 
 const replicationRow = z.object({
@@ -45,9 +45,10 @@ const replication = defineRead({
   params: {},
   answer: { items: z.array(replicationRow) },
   http: { verb: 'GET', path: '/placement/replication' },
-  handler({ plane: { state } }) {
-    const { leaders } = countLevels(state);
-    const items = countReplication(state).map((row) => ({ ...row, leaders: leaders[row.resource] ?? {} }));
+  async handler({ plane: { state }, clock }) {
+    const { leaders } = await countLevels(state, clock);
+    const rows = await countReplication(state, clock);
+    const items = rows.map((row) => ({ ...row, leaders: leaders[row.resource] ?? {} }));
     return { items };
   },
 });

@@ -1,6 +1,7 @@
+import type { Clock } from '../../raft/index.ts';
 import { compareStrings, resourceKey, splitShard } from '../../placement/index.ts';
 import type { StateView } from '../state/index.ts';
-import { perRevision } from './rpc-per-revision.ts';
+import { inSlices, perRevisionInSlices } from './rpc-per-revision.ts';
 
 /** How a resource's shards and copies stand. */
 export interface ReplicationRow {
@@ -16,13 +17,15 @@ export interface ReplicationRow {
 }
 
 /** A row a resource, by key. */
-export const countReplication = perRevision(takeReplication);
+export const countReplication = perRevisionInSlices(takeReplication);
 
-function takeReplication(state: StateView): ReplicationRow[] {
+async function takeReplication(state: StateView, clock: Clock): Promise<ReplicationRow[]> {
+  const wanted = new Map<string, number>();
   const rows = new Map<string, { -readonly [K in keyof ReplicationRow]: ReplicationRow[K] }>();
   for (const resource of state.resources.values()) {
     const key = resourceKey(resource);
     const { shards, replicationFactor } = resource;
+    wanted.set(key, replicationFactor);
     rows.set(key, {
       resource: key,
       copiesWanted: shards * replicationFactor,
@@ -33,17 +36,18 @@ function takeReplication(state: StateView): ReplicationRow[] {
       short: shards,
     });
   }
-  for (const { shard, leader, replicas, inSync } of state.assignments.values()) {
+  const lifecycles = new Map(Array.from(state.brokers, ([id, { lifecycle }]) => [id, lifecycle]));
+  // Rows are immutable: a list of them is the state as it is now.
+  await inSlices([...state.assignments.values()], clock, ({ shard, leader, replicas, inSync }) => {
     const key = splitShard(shard).resource;
     const row = rows.get(key);
-    if (row === undefined) continue;
+    if (row === undefined) return;
     row.copiesHeld += replicas.length;
     row.copiesInSync += inSync.length;
-    const lifecycle = state.brokers.get(leader)?.lifecycle;
+    const lifecycle = lifecycles.get(leader);
     if (lifecycle === 'live' || lifecycle === 'draining') row.leaderless -= 1;
-    const wanted = state.resources.get(key)?.replicationFactor ?? 0;
-    if (inSync.length >= wanted) row.short -= 1;
-  }
+    if (inSync.length >= (wanted.get(key) ?? 0)) row.short -= 1;
+  });
   return [...rows.values()].sort((a, b) => compareStrings(a.resource, b.resource));
 }
 

@@ -9,6 +9,7 @@ import type {
 import { createSystemClock } from '../../src/clock.ts';
 import { EvenkeelError } from '../../src/errors.ts';
 import type { Command } from '../../src/command/index.ts';
+import type { LastPlan } from '../../src/control/index.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { createWebSocketNet } from '../../src/net-ws.ts';
 import type { Listener } from '../../src/net.ts';
@@ -108,6 +109,8 @@ export class AdminNode {
   clock: Clock = createSystemClock();
   surface!: AdminSurface;
   #listener: Listener | null = null;
+  /** What `/metrics` is told of the leader's last plan. */
+  lastPlan: LastPlan | null = null;
 
   constructor(plane = new HarnessPlane()) {
     this.plane = plane;
@@ -127,7 +130,14 @@ export class AdminNode {
       accepted: new Map([['stage/balance', 4]]),
       refused: new Map([['stale', 3]]),
     };
-    const metrics = createMetrics(this.plane, stats);
+    const lastPlan = (): LastPlan | null => this.lastPlan;
+    const control = {
+      stats,
+      get lastPlan() {
+        return lastPlan();
+      },
+    };
+    const metrics = createMetrics({ plane: this.plane, control, clock: this.clock });
     this.surface = createAdminSurface({
       plane: this.plane,
       clock: this.clock,

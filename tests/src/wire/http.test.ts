@@ -218,6 +218,38 @@ describe('/metrics', () => {
     expect(lines.some((line) => line.startsWith('evenkeel_event_loop_delay_seconds{quantile="0.99"'))).toBe(
       true,
     );
+    expect(lines.some((line) => line.startsWith('evenkeel_event_loop_delay_seconds{quantile="0.999"'))).toBe(
+      true,
+    );
+    expect(value('placement_waiting')).toBeUndefined();
+    expect(value('placement_minimum_leader_moves')?.toLowerCase()).toBe('nan');
+  });
+
+  it('what the last plan lists is counted by reason on the leader', async () => {
+    const waits = (reason: string, count: number) =>
+      Array.from({ length: count }, (_, i) => ({ shard: `stream:s/${i}`, reason, detail: '' }));
+    const plan = {
+      steps: [],
+      waiting: [...waits('no_destination', 2), ...waits('settling', 1)],
+      unplaceable: waits('only_copy_unavailable', 3),
+      unspread: waits('zone_full', 1).map((row) => ({ ...row, zones: 1, possible: 2 })),
+      conflicts: [],
+      minimumLeaderMoves: 7,
+      nextDeadlineMs: null,
+    };
+    node.lastPlan = { plan, revision: 1 };
+    const text = await (await fetch(`${node.url}/metrics`)).text();
+    const values = text
+      .split('\n')
+      .filter((line) => /^evenkeel_placement_(waiting|unplaceable|unspread|minimum)/.test(line))
+      .map((line) => line.replace(/,?node="n\d"/, '').replace('evenkeel_placement_', ''));
+    expect(values.sort()).toEqual([
+      'minimum_leader_moves{} 7',
+      'unplaceable{reason="only_copy_unavailable"} 3',
+      'unspread{reason="zone_full"} 1',
+      'waiting{reason="no_destination"} 2',
+      'waiting{reason="settling"} 1',
+    ]);
   });
 });
 
