@@ -33,7 +33,6 @@ export function snapshotParts(state: ClusterState): Iterator<Uint8Array> {
     brokers: [...state.brokers.values()],
     resources: [...state.resources.values()],
     assignments: [...state.assignments.values()],
-    // In the order of their last use, which is the order in which they are forgotten.
     sessions: [...state.sessions.rows.values()],
     answers: [...state.sessions.answers.values()],
     imports: [...state.imports.parts.values()],
@@ -61,6 +60,8 @@ function* encode(rows: Captured): Generator<Uint8Array, void> {
   keyed.sort((x, y) => compareStrings(x.key, y.key));
   yield* list('resources', keyed, ({ row }) => canonicalResource(row));
   yield* list('assignments', yield* byShard(rows.assignments), canonicalAssignment);
+  // The order in which they are forgotten, and in which they are loaded again.
+  sessions.sort((x, y) => x.lastUsedIndex - y.lastUsedIndex);
   yield* list('sessions', sessions, canonicalValue);
   answers.sort((x, y) => x.session - y.session || x.n - y.n);
   yield* list('answers', answers, canonicalValue);

@@ -28,7 +28,7 @@ interface Import {
 /** The parts of imports whose closing entry has not come: in the state, and in no reader's view. */
 export class StagedImports {
   readonly #parts: Table<string, StagedPart>;
-  /** By id, the oldest first. */
+  /** By id. */
   readonly #imports = new Map<string, Import>();
 
   constructor(hash: StateHash) {
@@ -53,8 +53,8 @@ export class StagedImports {
     let found = this.#imports.get(part.importId);
     if (found === undefined) {
       if (this.#imports.size >= MAX_STAGED_IMPORTS) {
-        const [oldest] = this.#imports.keys();
-        if (oldest !== undefined) this.drop(oldest);
+        const [oldest] = [...this.#imports].sort(([, a], [, b]) => a.firstIndex - b.firstIndex);
+        if (oldest !== undefined) this.drop(oldest[0]);
       }
       found = { firstIndex: index, parts: new Set() };
       this.#imports.set(part.importId, found);

@@ -14,7 +14,9 @@ import {
 } from '../../src/wire/peer-codec.ts';
 import { PeerTransport } from '../../src/wire/peer-transport.ts';
 import { Bell } from '../support/bell.ts';
+import { Dice } from '../support/dice.ts';
 import { bareLane, greetedLane, identityOf } from '../support/peer-client.ts';
+import { spoilBytes } from '../support/spoil.ts';
 
 /**
  * Hazard 38 against live peer sockets. `EVENKEEL_FUZZ_FRAMES=100000 EVENKEEL_FUZZ_SEED=7 npx vitest run tests/fuzz`
@@ -25,26 +27,6 @@ const SEED = Number(process.env.EVENKEEL_FUZZ_SEED ?? 1);
 const SENDERS = 8;
 /** Beyond what the run itself holds: far less than one lying length would take. */
 const MAX_GROWTH_BYTES = 200 * 1024 * 1024;
-
-/** Small and fast, for a repeatable run. */
-class Dice {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  below(limit: number): number {
-    this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((this.#state / 0x1_0000_0000) * limit);
-  }
-
-  pick<T>(items: readonly T[]): T {
-    const item = items[this.below(items.length)];
-    if (item === undefined) throw new Error('nothing to pick from');
-    return item;
-  }
-}
 
 const envelope = { from: 'b', to: 'a', term: 3 };
 const configuration = { voters: ['a', 'b'], outgoing: [], learners: ['c'], learnersNext: [] };
@@ -96,33 +78,6 @@ function seedFrames(): Uint8Array[] {
   ];
 }
 
-/** Codes that begin a long length, a large number, a map, an extension or a float. */
-const TRAPS = [
-  0xc4, 0xc6, 0xc7, 0xc9, 0xca, 0xcb, 0xcf, 0xd3, 0xd9, 0xdb, 0xdc, 0xdd, 0xde, 0xdf, 0x81, 0xff,
-];
-
-function spoil(dice: Dice, frame: Uint8Array): Uint8Array {
-  const spoiled = Uint8Array.from(frame);
-  const at = dice.below(spoiled.length);
-  switch (dice.below(6)) {
-    case 0:
-      return spoiled.subarray(0, at);
-    case 1:
-      spoiled[at] = dice.below(256);
-      return spoiled;
-    case 2:
-      spoiled[at] = dice.pick(TRAPS);
-      return spoiled;
-    case 3:
-      spoiled.fill(0xff, at, at + 1 + dice.below(9));
-      return spoiled;
-    case 4:
-      return Uint8Array.from({ length: 1 + dice.below(200) }, () => dice.below(256));
-    default:
-      return Uint8Array.from([...spoiled.subarray(0, at), ...frame.subarray(dice.below(frame.length))]);
-  }
-}
-
 test(`hazard 38: ${FRAMES} frames to live peer sockets, seed ${SEED}`, { timeout: 900_000 }, async () => {
   const delivered: Message[] = [];
   const bell = new Bell();
@@ -169,7 +124,7 @@ test(`hazard 38: ${FRAMES} frames to live peer sockets, seed ${SEED}`, { timeout
       const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
       for (let burst = 0; burst < 20 && socket.readyState === socket.OPEN && sent < FRAMES; burst += 1) {
         sent += 1;
-        const frame = spoil(dice, dice.pick(frames));
+        const frame = spoilBytes(dice, dice.pick(frames));
         socket.send(dice.below(50) === 0 ? Buffer.from(frame).toString('latin1') : frame);
         await new Promise((resolve) => setImmediate(resolve));
       }
@@ -208,7 +163,7 @@ test(`hazard 38: ${FRAMES * 20} frames to the codec, seed ${SEED}`, { timeout: 9
   const frames = seedFrames();
   let taken = 0;
   for (let left = FRAMES * 20; left > 0; left -= 1) {
-    const frame = spoil(dice, dice.pick(frames));
+    const frame = spoilBytes(dice, dice.pick(frames));
     try {
       decodePeerFrame(frame);
       taken += 1;
