@@ -186,20 +186,10 @@ class ResourceTiers {
     this.r = r;
     this.#view = view;
     this.#targets = targets;
-    const { count, liveList } = view.brokers;
+    const { liveList } = view.brokers;
     const led = view.tally.leadersRow(r);
-    const each = (of: (b: number) => number): Int32Array =>
-      Int32Array.from({ length: count }, (_, b) => of(b));
-    this.floor = new OpenList(
-      liveList,
-      each((b) => targets.floor(r, b)),
-      led,
-    );
-    this.target = new OpenList(
-      liveList,
-      each((b) => targets.of(r, b)),
-      led,
-    );
+    this.floor = new OpenList(liveList, targets.floors(r), led);
+    this.target = new OpenList(liveList, targets.row(r), led);
   }
 
   /** One text a broker and tier, however many shards land there. */

@@ -53,6 +53,11 @@ class RemainderFlow {
   readonly #count: Int32Array;
   /** By row: picks it still takes. */
   readonly #take: Int32Array;
+  /** The brokers that a row may still pick, and by what they are chosen, by broker. */
+  readonly #open: Int32Array;
+  readonly #need: Int32Array;
+  readonly #room: Int32Array;
+  readonly #score: Float64Array;
   /** Cost of a move against that of a copy: no number of copies outweighs one move. */
   readonly #move: number;
   /** Potentials: brokers first, then rows. Every arc's cost plus its tail's less its head's is 0 or more. */
@@ -66,6 +71,10 @@ class RemainderFlow {
     this.picked = new Uint8Array(problem.rows * problem.brokers);
     this.#count = new Int32Array(problem.brokers);
     this.#take = problem.take.slice();
+    this.#open = new Int32Array(problem.brokers);
+    this.#need = new Int32Array(problem.brokers);
+    this.#room = new Int32Array(problem.brokers);
+    this.#score = new Float64Array(problem.brokers);
     this.#move = problem.take.reduce((sum, k) => sum + k, 1);
     this.#potential = new Float64Array(problem.brokers + problem.rows);
     this.#distance = new Float64Array(problem.brokers + problem.rows);
@@ -110,16 +119,50 @@ class RemainderFlow {
     const { brokers, cost, most, least, score } = this.#p;
     const wanted = this.#take[row] ?? 0;
     if (wanted === 0) return;
-    const open: { b: number; need: number; room: number; score: number }[] = [];
+    let open = 0;
     for (let b = 0; b < brokers; b++) {
       if (cost[row * brokers + b] !== level || this.picked[row * brokers + b] === 1) continue;
       const count = this.#count[b] ?? 0;
-      open.push({ b, need: (least[b] ?? 0) - count, room: (most[b] ?? 0) - count, score: score(row, b) });
+      this.#open[open++] = b;
+      this.#need[b] = (least[b] ?? 0) - count;
+      this.#room[b] = (most[b] ?? 0) - count;
+      this.#score[b] = score(row, b);
     }
-    if (open.length > wanted) {
-      open.sort((x, y) => y.need - x.need || y.room - x.room || y.score - x.score || x.b - y.b);
+    if (open > wanted) this.#partition(open, wanted);
+    for (let i = 0; i < Math.min(open, wanted); i++) this.#pick(row, this.#open[i] ?? 0);
+  }
+
+  /** Brings the `first` best of the first `count` open brokers to the front (C. A. R. Hoare's Find). */
+  #partition(count: number, first: number): void {
+    const open = this.#open;
+    let low = 0;
+    let high = count - 1;
+    while (low < high) {
+      const pivot = open[(low + high) >> 1] ?? 0;
+      let i = low;
+      let j = high;
+      while (i <= j) {
+        while (this.#before(open[i] ?? 0, pivot)) i++;
+        while (this.#before(pivot, open[j] ?? 0)) j--;
+        if (i > j) break;
+        const swap = open[i] ?? 0;
+        open[i++] = open[j] ?? 0;
+        open[j--] = swap;
+      }
+      if (first - 1 <= j) high = j;
+      else if (first <= i) return;
+      else low = i;
     }
-    for (const { b } of open.slice(0, wanted)) this.#pick(row, b);
+  }
+
+  /** The brokers furthest below their bounds first, then the higher score, then the earlier. */
+  #before(x: number, y: number): boolean {
+    const difference =
+      (this.#need[y] ?? 0) - (this.#need[x] ?? 0) ||
+      (this.#room[y] ?? 0) - (this.#room[x] ?? 0) ||
+      (this.#score[y] ?? 0) - (this.#score[x] ?? 0) ||
+      x - y;
+    return difference < 0;
   }
 
   repair(bound: 'least' | 'most'): void {

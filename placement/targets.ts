@@ -11,6 +11,9 @@ export interface LeaderTargets {
   of(resource: number, broker: number): number;
   /** What `broker` is to lead of `resource` at least, whoever takes the remainder. */
   floor(resource: number, broker: number): number;
+  /** By broker: `floor`, and `of`, of one resource. Read, never write. */
+  floors(resource: number): Int32Array;
+  row(resource: number): Int32Array;
   /** The most that floor and ceiling let `broker` lead of `resource`. */
   ceiling(resource: number, broker: number): number;
   /** What brokers are to lead in all. */
@@ -34,6 +37,8 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
     return {
       of,
       floor: of,
+      floors: (r) => view.tally.leadersRow(r),
+      row: (r) => view.tally.leadersRow(r),
       ceiling: of,
       cluster: book.cluster(),
       capped: anyCapped(view, book, totals),
@@ -84,6 +89,8 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
   return {
     of: (r, b) => target[r * count + b] ?? 0,
     floor: (r, b) => rows.of(r).floor[b] ?? 0,
+    floors: (r) => rows.of(r).floor,
+    row: (r) => target.subarray(r * count, (r + 1) * count),
     ceiling: (r, b) => rows.of(r).ceiling[b] ?? 0,
     cluster: book.ofTotal(sumOf(totals)),
     capped: rows.capped,
