@@ -81,6 +81,7 @@ export function tapStateMachine(machine: StateMachine, stateHash: () => string, 
       return results;
     },
     snapshot: () => machine.snapshot(),
+    ...(machine.snapshotParts === undefined ? {} : { snapshotParts: machine.snapshotParts.bind(machine) }),
     snapshotParts: () => machine.snapshotParts?.() ?? [machine.snapshot()].values(),
     restore(data: Uint8Array, index: number): void {
       machine.restore(data, index);
