@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { parseResource } from '../command/index.ts';
+import { parseResource, quote } from '../command/index.ts';
 import type { ResourceKind } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 
@@ -40,7 +40,7 @@ export function resourceArgument(
   const named = parseResource(text);
   if (named === null) {
     const rule = 'segments of letters, digits, ".", "_" and "-", 1 to 3 of them joined by "/"';
-    throw new EvenkeelError('invalid_argument', `"${text}" is no resource's name: ${rule}`);
+    throw new EvenkeelError('invalid_argument', `${quote(text)} is no resource's name: ${rule}`);
   }
   if (kind === undefined) return named;
   if (text.includes(':') && named.kind !== kind) {

@@ -1,5 +1,6 @@
 import {
   assignmentRow,
+  splitShard,
   type Assignment,
   type MoveRequest,
   type OperatorAnswer,
@@ -15,7 +16,7 @@ import type { Tenure } from './tenure.ts';
 /** `placement.status`: how far the cluster is from level, by the last pass. */
 export interface PlacementStatus {
   readonly paused: boolean;
-  /** Nothing is wanted and nothing is under way. */
+  /** Nothing is wanted of the state as it is, and nothing is under way. */
   readonly level: boolean;
   /** `null`: not known yet, or no minimum can be proven (a cap binds, a copy is out of sync). */
   readonly leaderMovesLeft: number | null;
@@ -72,26 +73,44 @@ export interface ExplainAnswer {
 /** What operators ask of the leader's planner. Params were checked by the admin surface. */
 export function serveOperators(plane: ControlPlane, tenure: () => Tenure): void {
   const { state } = plane;
-  plane.serve('placement.status', async () => status(tenure(), state.policy.paused));
+  plane.serve('placement.status', async () => status(tenure(), state));
   plane.serve('cluster.time', async () => tenure().nowMs());
   plane.serve('placement.plan', async () => tenure().passes.planNow());
   plane.serve('move.start', async (params) => startMove(tenure(), state, params as MoveParams));
   plane.serve('move.cancel', async (params) => cancelMove(tenure(), state, params as ShardParams));
   plane.serve('shard.explain', async (params) => explain(tenure(), state, (params as ShardParams).shard));
-  plane.serve('shard.abandon', async (params) => abandon(tenure(), params as ShardParams));
+  plane.serve('shard.abandon', async (params) => abandon(tenure(), state, params as ShardParams));
 }
 
-function status(tenure: Tenure, paused: boolean): PlacementStatus {
-  const plan = tenure.passes.last?.plan ?? null;
+function status(tenure: Tenure, { policy: { paused }, revision }: StateView): PlacementStatus {
+  const { last } = tenure.passes;
+  const plan = last?.plan ?? null;
   const movesInFlight = tenure.moving.size;
   const leaderMovesLeft = plan?.minimumLeaderMoves ?? null;
-  const level =
-    plan !== null && plan.steps.length === 0 && movesInFlight === 0 && (leaderMovesLeft ?? 0) === 0;
+  // A plan of an older state says nothing of what has been written since.
+  const isQuiet = last?.revision === revision && last.plan.steps.length === 0;
+  const level = isQuiet && movesInFlight === 0 && (leaderMovesLeft ?? 0) === 0;
   return { paused, level, leaderMovesLeft, movesInFlight };
+}
+
+/** What is named must be there: that it is not is another mistake than what a rule forbids. */
+function findShard(state: StateView, shard: string): void {
+  const { resource, number } = splitShard(shard);
+  const row = state.resources.get(resource);
+  if (row === undefined || number >= row.shards) {
+    throw new EvenkeelError('not_found', `${shard} is no shard of the cluster`);
+  }
+}
+
+function findBroker(state: StateView, id: string): void {
+  if (!state.brokers.has(id)) throw new EvenkeelError('not_found', `no broker ${id} is registered`);
 }
 
 async function startMove(tenure: Tenure, state: StateView, params: MoveParams): Promise<MoveAnswer> {
   const { shard, role, from, to, dryRun } = params;
+  findShard(state, shard);
+  findBroker(state, to);
+  if (from !== null) findBroker(state, from);
   const answer = await tenure.passes.ask('move', { shard, role, from, to });
   return carryOut(tenure, state, params, answer, dryRun);
 }
@@ -101,6 +120,7 @@ async function cancelMove(
   state: StateView,
   params: ShardParams,
 ): Promise<MoveAnswer & { readonly detail: string }> {
+  findShard(state, params.shard);
   const answer = await tenure.passes.ask('cancel', params.shard);
   const written = await carryOut(tenure, state, params, answer, false);
   const detail =
@@ -143,6 +163,7 @@ function refusal(result: RowResult | undefined): EvenkeelError {
 }
 
 async function explain(tenure: Tenure, state: StateView, shard: string): Promise<ExplainAnswer> {
+  findShard(state, shard);
   const answer = await tenure.passes.ask('explain', shard);
   if (answer === null) throw new EvenkeelError('not_found', `${shard} is no shard of the cluster`);
   const row = state.assignments.get(shard);
@@ -160,8 +181,10 @@ async function explain(tenure: Tenure, state: StateView, shard: string): Promise
 
 async function abandon(
   tenure: Tenure,
+  state: StateView,
   { shard, expectedGeneration, request }: ShardParams,
 ): Promise<{ revision: number; shard: string }> {
+  findShard(state, shard);
   const refused = await tenure.passes.ask('abandon', shard);
   if (refused !== null) throw new EvenkeelError('refused', refused);
   const command = { type: 'abandonShard', shard, expectedGeneration } as const;

@@ -54,6 +54,11 @@ describe("operators' requests to the leader", () => {
       leaderMovesLeft: 0,
       movesInFlight: 0,
     });
+    // Whoever was answered that a stream was created must not read of a state before it that all is level.
+    await w.write({ type: 'createResource', resource: streamOf('more', 6, 2) });
+    while (((await ask('placement.status', {})) as { level: boolean }).level === false) await w.run(10);
+    expect(w.quorum.machine.view.assignments.size).toBe(9);
+    await w.until('all is at rest', idle);
     await start({ to: stranger() });
     expect(await ask('placement.status', {})).toMatchObject({ level: false, movesInFlight: 1 });
   });
@@ -100,8 +105,8 @@ describe("operators' requests to the leader", () => {
   it('refuses with the reason', async () => {
     const cases: [object, string, RegExp][] = [
       [{ to: row()?.leader }, 'refused', /leads it already/],
-      [{ to: 'b9' }, 'refused', /no broker b9/],
-      [{ shard: 'stream:nope/0', to: 'b1' }, 'refused', /no shard/],
+      [{ to: 'b9' }, 'not_found', /no broker b9/],
+      [{ shard: 'stream:nope/0', to: 'b1' }, 'not_found', /no shard/],
       [{ to: stranger(), expectedGeneration: 1 }, 'stale', /is at generation/],
     ];
     for (const [params, code, message] of cases) {
