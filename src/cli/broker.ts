@@ -59,14 +59,32 @@ export function addBroker(program: Command, environment: CliEnvironment): Comman
       done(`${id} takes shards again`, await client.write('broker.undrain', { id }));
     },
   );
+  addRemove(noun, environment);
+  return noun;
+}
+
+interface WaitOptions extends Record<string, unknown> {
+  readonly wait?: boolean;
+  readonly waitTimeout?: number;
+}
+
+function addRemove(noun: Command, environment: CliEnvironment): void {
   clusterCommand(
-    noun.command('remove <id>').description('forget it; refused while an assignment names it'),
+    noun
+      .command('remove <id>')
+      .description('forget it; refused while an assignment names it')
+      .option('--wait', 'until nothing names it, with progress on stderr, and then')
+      .option('--wait-timeout <duration>', 'the longest to wait (no limit)', parseDuration),
     environment,
-    async ({ client, done }, _options, [id = '']) => {
+    async (session, options: WaitOptions, [id = '']) => {
+      const { client, done } = session;
+      if (options.wait === true) {
+        const goesOn = 'it was not removed';
+        await waitUntilEmpty(session, id, { timeoutMs: options.waitTimeout ?? Infinity, goesOn });
+      }
       done(`removed ${id}`, await client.write('broker.remove', { id }));
     },
   );
-  return noun;
 }
 
 function addDrain(noun: Command, environment: CliEnvironment): void {
@@ -77,15 +95,22 @@ function addDrain(noun: Command, environment: CliEnvironment): void {
       .option('--wait', 'until it holds nothing, with progress on stderr')
       .option('--wait-timeout <duration>', 'the longest to wait (no limit)', parseDuration),
     environment,
-    async (session, options: { wait?: boolean; waitTimeout?: number }, [id = '']) => {
+    async (session, options: WaitOptions, [id = '']) => {
       const answer = await session.client.write('broker.drain', { id });
       session.done(`draining ${id}`, answer);
-      if (options.wait === true) await waitUntilEmpty(session, id, options.waitTimeout ?? Infinity);
+      if (options.wait !== true) return;
+      const goesOn = 'it goes on draining';
+      await waitUntilEmpty(session, id, { timeoutMs: options.waitTimeout ?? Infinity, goesOn });
     },
   );
 }
 
-async function waitUntilEmpty(session: Session, id: string, timeoutMs: number): Promise<void> {
+/** `goesOn`: what remains when the wait ends before it is empty. */
+async function waitUntilEmpty(
+  session: Session,
+  id: string,
+  { timeoutMs, goesOn }: { readonly timeoutMs: number; readonly goesOn: string },
+): Promise<void> {
   const { client, environment } = session;
   const expiresAt = environment.clock.now() + timeoutMs;
   let interrupted = false;
@@ -101,9 +126,9 @@ async function waitUntilEmpty(session: Session, id: string, timeoutMs: number): 
       last = progress;
       if (broker.copies === 0) return;
       if (stuck === POLLS_BEFORE_REASONS) await noteReasons(session, id);
-      if (interrupted) throw new EvenkeelError('refused', `no longer waiting; ${id} goes on draining`);
+      if (interrupted) throw new EvenkeelError('refused', `no longer waiting for ${id}; ${goesOn}`);
       if (environment.clock.now() >= expiresAt) {
-        const message = `${progress} after ${timeoutMs} ms; it goes on draining`;
+        const message = `${progress} after ${timeoutMs} ms; ${goesOn}`;
         throw new EvenkeelError('deadline_exceeded', message);
       }
       await new Promise<void>((resolve) => void environment.clock.setTimeout(resolve, POLL_MS));

@@ -253,6 +253,33 @@ describe('writes', () => {
     expect(refused.note).toContain('stream:perf-quorum/0');
   });
 
+  /** Takes every resource away, once, when that holds. */
+  function deleteAllWhen(holds: () => boolean): void {
+    const { state, harness } = node.plane;
+    const timer = setInterval(() => {
+      if (!holds()) return;
+      clearInterval(timer);
+      for (const { kind, name } of [...state.resources.values()]) {
+        harness.ok({ type: 'deleteResource', kind, name, expectedRevision: null });
+      }
+    }, 20);
+  }
+
+  it('broker remove --wait removes it once nothing names it', async () => {
+    const { code, note } = await run('broker remove b2 --wait', {
+      onStart: (_interrupt, seen) => deleteAllWhen(() => seen().note.includes('2 copies left')),
+    });
+    expect(code).toBe(0);
+    expect(note.split('\n')).toEqual([
+      'b2: 1 leaders, 2 copies left',
+      'b2: 0 leaders, 0 copies left',
+      'removed b2',
+      '',
+    ]);
+    const late = await run('broker remove b2 --wait');
+    expect(late.code).toBe(3);
+  });
+
   it('broker drain --wait follows it to the end and says what blocks it', async () => {
     node.plane.serve('placement.plan', async () => ({
       steps: [],
@@ -261,25 +288,8 @@ describe('writes', () => {
         { shard: 'stream:else/0', reason: 'other', detail: 'not of this broker' },
       ],
     }));
-    const { state, harness } = { state: node.plane.state, harness: node.plane.harness };
-    let fed = false;
     const { code, note } = await run('broker drain b2 --wait', {
-      onStart: (_interrupt, seen) => {
-        const timer = setInterval(() => {
-          if (fed || !seen().note.includes('waiting')) return;
-          fed = true;
-          clearInterval(timer);
-          for (const key of [...state.resources.keys()]) {
-            const [kind, name = ''] = key.split(':');
-            harness.ok({
-              type: 'deleteResource',
-              kind: kind === 'cache' ? 'cache' : 'stream',
-              name,
-              expectedRevision: null,
-            });
-          }
-        }, 20);
-      },
+      onStart: (_interrupt, seen) => deleteAllWhen(() => seen().note.includes('waiting')),
     });
     expect(code).toBe(0);
     expect(note.split('\n')).toEqual([
