@@ -44,8 +44,10 @@ describe('draining brokers of a real quorum', () => {
     for (const row of stage.watcher.rows.values()) expect(row.inSync).toHaveLength(3);
     expect(stage.watcher.faults).toEqual([]);
     const { code: removed } = await stage.cluster.cli('broker', 'remove', 'b2');
-    // Its process still runs and nothing names it: it goes, and comes back as a broker never seen.
     expect(removed).toBe(0);
+    // Its process still runs: it comes back as a broker that was never seen, and is given its share again.
+    await until('b2 anew', async () => (await show('b2')).lifecycle === 'live');
+    await until('its share', async () => (await show('b2')).leaders === 67);
   });
 
   it('that cannot finish says what blocks it and how much room is missing, and goes on when a broker joins', async () => {
