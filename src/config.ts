@@ -12,7 +12,7 @@ export interface ServeConfig {
   readonly clusterId: string;
   /** Peer address (`host:port`) by node id, this node's own among them. After the first boot the log's configuration stands instead. */
   readonly members: ReadonlyMap<string, string>;
-  /** Brokers, RPC, HTTP and console. */
+  /** Brokers, RPC and HTTP. */
   readonly listen: string;
   readonly peerListen: string;
   readonly dataDir: string;
@@ -42,7 +42,7 @@ export const SERVE_OPTIONS: readonly ServeOption[] = [
   option('node-id', 'id', "this node's id"),
   option('cluster-id', 'id', 'the cluster it belongs to'),
   option('members', 'list', 'peer addresses of all nodes: n1=host:port,n2=host:port,...'),
-  option('listen', 'host:port', 'for brokers, RPC, HTTP and the console', '127.0.0.1:7401'),
+  option('listen', 'host:port', 'for brokers, RPC and HTTP', '127.0.0.1:7401'),
   option('peer-listen', 'host:port', 'for the other nodes; as --members has it unless given', ''),
   option('data-dir', 'path', 'where log, term and snapshots are kept'),
   option(

@@ -22,6 +22,12 @@ export function parseCount(text: string): number {
   return value;
 }
 
+export function parsePositive(text: string): number {
+  const value = parseCount(text);
+  if (value === 0) throw new InvalidArgumentError('It must be 1 or more.');
+  return value;
+}
+
 /** Gathers `k=v` into a map; with `removable`, `k-` means that the label goes. */
 export function collectLabels(removable: boolean) {
   return (text: string, before: Record<string, string | null> = {}): Record<string, string | null> => {

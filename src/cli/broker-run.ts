@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { LOG_LEVELS, type LogLevel } from '../log-levels.ts';
 import { createSystemRandom } from '../random.ts';
-import { collectLabels, parseCount } from './arguments.ts';
+import { collectLabels, parseCount, parsePositive } from './arguments.ts';
 import type { CliEnvironment } from './environment.ts';
 import { CliExit } from './run.ts';
 import { endpointsOf, endpointsOption } from './session.ts';
@@ -37,7 +37,7 @@ export function addBrokerRun(noun: Command, environment: CliEnvironment): void {
     .option('--max-shards <n>', 'most copies it may hold (no cap)', parseCount)
     .option('--weight <n>', 'its part of the load (1)', parseCount)
     .option('--label <key=value>', 'a label; may be given again', collectLabels(false))
-    .option('--copy-rate <n>', 'records a second to each copy being made', parseCount, DEFAULT_COPY_RATE)
+    .option('--copy-rate <n>', 'records a second to each copy being made', parsePositive, DEFAULT_COPY_RATE)
     .option('--seed-records <n>', 'records put into a shard opened empty', parseCount, 0)
     .addOption(new Option('--log-level <level>', 'what is logged').choices(LOG_LEVELS).default('info'));
   command.action(async () => runBroker(environment, command.opts<RunOptions>()));

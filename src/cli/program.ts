@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { VERSION } from '../version.ts';
 import { addBroker } from './broker.ts';
 import { addBrokerData } from './broker-data.ts';
 import { addBrokerRun } from './broker-run.ts';
@@ -19,6 +20,7 @@ import { processEnvironment, type CliEnvironment } from './environment.ts';
 export function buildProgram(environment: CliEnvironment = processEnvironment()): Command {
   const program = new Command('evenkeel')
     .description('The control plane of a sharded stream broker: who leads each shard, kept level.')
+    .version(VERSION, '--version', 'print the version')
     .exitOverride()
     .configureOutput({
       writeOut: (text) => environment.out(text),

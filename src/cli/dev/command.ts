@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { parseCount, parseDuration } from '../arguments.ts';
+import { parseCount, parseDuration, parsePositive } from '../arguments.ts';
 import type { CliEnvironment } from '../environment.ts';
 import { CliExit } from '../run.ts';
 import type { DevOptions } from './run.ts';
@@ -17,7 +17,7 @@ export function addDev(program: Command, environment: CliEnvironment): void {
     .option('--cluster <file>', 'cluster file to begin with (the lopsided example)')
     .option('--data-dir <dir>', 'keep data here (a new directory, removed at the end)')
     .option('--port <n>', 'first client port; 0 takes any that are free (7401)', parseCount)
-    .option('--copy-rate <n>', 'records a second that a broker copies (no limit)', parseCount)
+    .option('--copy-rate <n>', 'records a second to each copy being made (10000)', parsePositive)
     .option('--until-level', 'end once every resource and the totals are level; exit 1 if not in time')
     .option('--timeout <duration>', 'for --until-level (60s)', parseDuration);
   command.action(async () => {

@@ -10,7 +10,7 @@ export const DEV_CLUSTER_ID = 'dev';
 export interface GroupOptions {
   readonly ports: readonly NodePorts[];
   readonly dataDirectory: string;
-  /** Records a second that one broker copies; absent: as fast as it can. */
+  /** Records a second to each copy being made; absent: as `broker run` has it. */
   readonly copyRate: number | undefined;
 }
 

@@ -4,6 +4,7 @@ import { EvenkeelError } from '../../errors.ts';
 const LOOPBACK = '127.0.0.1';
 /** Peer listeners lie this far above client listeners. */
 const PEER_OFFSET = 100;
+const MAX_PORT = 65_535;
 
 export interface NodePorts {
   readonly client: number;
@@ -12,7 +13,7 @@ export interface NodePorts {
 
 /**
  * Ports of `count` nodes from `first` on; 0 takes any that are free. Without `first` the usual ones, or any that are
- * free where one of those is taken. Rejects with `address_in_use` where one asked for is taken.
+ * free where one of those is taken. Rejects with `address_in_use` where one asked for is taken, `invalid_argument` where there is none so high.
  */
 export async function choosePorts(
   count: number,
@@ -21,6 +22,11 @@ export async function choosePorts(
 ): Promise<NodePorts[]> {
   const from = first ?? usual;
   if (from === 0) return freePorts(count);
+  const highest = MAX_PORT - PEER_OFFSET - (count - 1);
+  if (from > highest) {
+    const message = `--port ${from}: ${count} nodes and their peer ports need it to be ${highest} at most`;
+    throw new EvenkeelError('invalid_argument', message);
+  }
   const wanted = Array.from({ length: count }, (_, i) => ({
     client: from + i,
     peer: from + PEER_OFFSET + i,

@@ -147,11 +147,9 @@ class Dev {
 
   async #show(counter: MoveCounter, minimum: number | null): Promise<number> {
     const { clock } = this.#environment;
-    const [console = ''] = this.#group.endpoints;
     this.#screen = new Screen(this.#environment, [
       `evenkeel dev: ${this.#group.nodes.length} nodes, ${this.#group.brokers.length} brokers, logs in ${this.#group.logDirectory}`,
       `endpoints ${this.#group.endpoints.join(',')}`,
-      `console   http://${console}/console/`,
     ]);
     const expiresAt = clock.now() + this.#options.timeoutMs;
     for (;;) {

@@ -136,6 +136,9 @@ describe('dev', () => {
     [['--cluster', 'nowhere.json'], 3, 'no such file'],
     [['--timeout', 'soon'], 2, 'duration'],
     [['--port', 'x'], 2, 'whole number'],
+    [['--port', '65434'], 3, '65433 at most'],
+    [['--port', '99999'], 3, '--port'],
+    [['--copy-rate', '0'], 2, '1 or more'],
   ])('%j is refused before anything is started', async (args, code, word) => {
     const three = JSON.stringify({
       version: 1,
