@@ -143,10 +143,14 @@ async function noteReasons({ client, environment }: Session, id: string): Promis
   const { waiting } = await client.read<Plan>('placement.plan');
   const held = new Set((await listShards(client, { broker: id })).items.map(({ shard }) => shard));
   const reasons = new Map<string, number>();
+  let copiesWithoutRoom = 0;
   for (const { shard, reason, detail } of waiting) {
     if (!held.has(shard)) continue;
+    if (reason === 'no_room') copiesWithoutRoom += 1;
     const line = `${reason}: ${detail}`;
     reasons.set(line, (reasons.get(line) ?? 0) + 1);
   }
   for (const [line, count] of reasons) environment.note(`  ${count} waiting, ${line}\n`);
+  if (copiesWithoutRoom > 0)
+    environment.note(`  in all, room for ${copiesWithoutRoom} more copies is missing\n`);
 }

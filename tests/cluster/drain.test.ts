@@ -68,7 +68,8 @@ describe('draining brokers of a real quorum', () => {
     expect(drain.running).toBe(true);
     await stage.join({ id: 'b4' });
     expect((await drain.exited).code).toBe(0);
-    expect(drain.stderr).toMatch(/waiting, .*maxShards.*missing/);
+    expect(drain.stderr).toMatch(/waiting, no_room: .*maxShards.*missing/);
+    expect(drain.stderr).toMatch(/^ {2}in all, room for 2 more copies is missing$/m);
     expect(held('b2')).toBe(0);
     await stage.level();
     expect(stage.watcher.copyStarts.filter(({ to }) => to === 'b2')).toEqual([]);

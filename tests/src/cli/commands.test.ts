@@ -296,6 +296,7 @@ describe('writes', () => {
       'draining b2',
       'b2: 1 leaders, 2 copies left',
       '  1 waiting, no_room: 1 copy of room is missing',
+      '  in all, room for 1 more copies is missing',
       'b2: 0 leaders, 0 copies left',
       '',
     ]);
