@@ -21,9 +21,9 @@ const SETTLE_MS = 180_000;
 const READ_ALL_MS = 30_000;
 const TAKE_BACK_MS = 1_000;
 const PROBE = 'probe';
-const BOUNDS_EVERY_MS = 100;
+const BOUNDS_EVERY_MS = 1_000;
 /** Messages a member may send a virtual second, whatever happens. */
-const MAX_MESSAGES_PER_SECOND = 4_000;
+const MAX_MESSAGES_PER_SECOND = 10_000;
 
 export interface SimOptions {
   readonly kit: SimKit;

@@ -90,6 +90,7 @@ function checkRows({ state, feed }: Plane, world: SimWorld): void {
 
 function configOf({ id, members, settings }: BootContext): ServeConfig {
   const { electionTimeoutMs, heartbeatMs, limits } = settings;
+  const raft = { electionTimeoutMs, heartbeatMs, ...limits, snapshotRetryMs: 2 * electionTimeoutMs };
   return {
     nodeId: id,
     clusterId: CLUSTER_ID,
@@ -99,7 +100,7 @@ function configOf({ id, members, settings }: BootContext): ServeConfig {
     dataDir: 'data',
     initialClusterState: 'new',
     logLevel: 'silent',
-    raft: { electionTimeoutMs, heartbeatMs, ...limits },
+    raft,
     broker: DEFAULT_BROKER_TIMINGS,
   };
 }
