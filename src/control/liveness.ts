@@ -19,6 +19,9 @@ interface Contact {
   heardAtMs: number;
 }
 
+/** What an imported broker has to be started and to register: it was never here, and its shards stay as the file has them. */
+const IMPORTED_START_MS = 60_000;
+
 /** A tick later than this many intervals is a stall of our own loop. */
 const STALL_TICKS = 2;
 
@@ -82,10 +85,12 @@ export class Liveness {
     return !contact.disconnected && this.#awakeNowMs() - contact.heardAwakeMs < this.#timings.leaseMs;
   }
 
-  /** Whether it has been silent, while we were awake, for expiry and margin. */
-  isSilent(row: BrokerRow): boolean {
+  /** Whether it has been silent, while we were awake, for expiry and margin; one just imported, for as long as its start may take. */
+  isSilent(row: Pick<BrokerRow, 'id' | 'incarnation' | 'imported'>): boolean {
     const contact = this.#contact(row.id, row.incarnation);
-    return this.#awakeNowMs() - contact.heardAwakeMs >= silenceUntilFreeMs(this.#timings);
+    const enoughMs = silenceUntilFreeMs(this.#timings);
+    const limitMs = row.imported ? Math.max(IMPORTED_START_MS, enoughMs) : enoughMs;
+    return this.#awakeNowMs() - contact.heardAwakeMs >= limitMs;
   }
 
   /** How long ago it was last heard (or this leader began to listen), real ms. */

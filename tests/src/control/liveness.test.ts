@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../raft/support/virtual-clock.ts';
+import { brokerRow } from '../apply/harness.ts';
+import { Liveness } from '../../../src/control/liveness.ts';
 import { checkTimings, DEFAULT_BROKER_TIMINGS } from '../../../src/control/index.ts';
 
 describe('timings', () => {
@@ -16,5 +19,27 @@ describe('timings', () => {
       /marginMs must be above 0/,
     );
     expect(() => checkTimings({ ...DEFAULT_BROKER_TIMINGS, expiryMs: Number.NaN })).toThrow(/expiryMs/);
+  });
+});
+
+describe('silence', () => {
+  async function silentAfterMs(imported: boolean): Promise<number> {
+    const clock = new VirtualClock();
+    const liveness = new Liveness(clock, DEFAULT_BROKER_TIMINGS);
+    const row = { ...brokerRow('b1'), imported };
+    const began = clock.now();
+    while (!liveness.isSilent(row)) {
+      await clock.advance(liveness.tickMs);
+      liveness.tick();
+    }
+    return clock.now() - began;
+  }
+
+  it('of a registered broker is long enough after expiry and margin', async () => {
+    expect(await silentAfterMs(false)).toBe(6_500);
+  });
+
+  it('of one that only a cluster file knows leaves it time to be started', async () => {
+    expect(await silentAfterMs(true)).toBe(60_000);
   });
 });
