@@ -107,7 +107,7 @@ function effects(log: readonly Entry[]): ReadonlyMap<string, number> {
   return counts;
 }
 
-test('members killed and stopped under load: linearizable, nothing acknowledged lost, one effect a request', async () => {
+test('hazard 20: members killed and stopped under load: linearizable, nothing acknowledged lost, one effect a request', async () => {
   cluster = await Cluster.start({ flags: FLAGS });
   load = new RegisterLoad(KEYS);
   const endpoints = NODES.map((node) => cluster.address(node));
