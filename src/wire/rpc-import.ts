@@ -32,10 +32,11 @@ const exported = defineRead({
     }),
   },
   http: { verb: 'GET', path: '/export' },
-  async handler({ plane, askLeader }) {
+  async handler(context) {
+    const { plane } = context;
     if (!isTimed(plane.state)) return { cluster: exportCluster(plane.state, 0) };
     // Only the leader's clock runs. Without one, time stands still where this node has it.
-    const nowMs = await askLeader('cluster.time', {}).catch(() => plane.clusterTimeMs());
+    const nowMs = await context.askLeader('cluster.time', {}).catch(() => plane.clusterTimeMs());
     return { cluster: exportCluster(plane.state, z.int().parse(nowMs)) };
   },
 });

@@ -56,7 +56,7 @@ describe("operators' requests to the leader", () => {
     });
     // Whoever was answered that a stream was created must not read of a state before it that all is level.
     await w.write({ type: 'createResource', resource: streamOf('more', 6, 2) });
-    while (((await ask('placement.status', {})) as { level: boolean }).level === false) await w.run(10);
+    while (!((await ask('placement.status', {})) as { level: boolean }).level) await w.run(10);
     expect(w.quorum.machine.view.assignments.size).toBe(9);
     await w.until('all is at rest', idle);
     await start({ to: stranger() });
