@@ -64,7 +64,14 @@ export const DEFAULT_LIMITS: RaftLimits = {
 
 /** Fills in the defaults and asserts how the limits hang together. */
 export function checkedLimits(given: Partial<RaftLimits> = {}): RaftLimits {
-  const limits: RaftLimits = { ...DEFAULT_LIMITS, ...given };
+  const { electionTimeoutMs, failoverJitterMs, snapshotRetryMs } = { ...DEFAULT_LIMITS, ...given };
+  const limits: RaftLimits = {
+    ...DEFAULT_LIMITS,
+    // These two follow the election timeout where only that is chosen.
+    failoverJitterMs: Math.max(1, Math.min(failoverJitterMs, electionTimeoutMs - 1)),
+    snapshotRetryMs: Math.max(snapshotRetryMs, electionTimeoutMs),
+    ...given,
+  };
   for (const [name, value] of Object.entries(limits)) {
     const least = name === 'trailingEntries' ? 0 : 1;
     if (!Number.isSafeInteger(value) || value < least)

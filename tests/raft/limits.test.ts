@@ -4,6 +4,13 @@ import { checkedLimits, DEFAULT_LIMITS } from '../../raft/index.ts';
 describe('limits', () => {
   test('the defaults hang together', () => expect(checkedLimits()).toEqual(DEFAULT_LIMITS));
 
+  test('any election timeout may be chosen by itself', () => {
+    expect(checkedLimits({ electionTimeoutMs: 60_000 }).snapshotRetryMs).toBe(60_000);
+    const short = checkedLimits({ electionTimeoutMs: 20, heartbeatMs: 5 });
+    expect(short.failoverJitterMs).toBe(19);
+    expect(short.snapshotRetryMs).toBe(DEFAULT_LIMITS.snapshotRetryMs);
+  });
+
   test.each([
     [{ electionTimeoutMs: 299 }, /electionTimeoutMs >= 3 \* heartbeatMs/],
     [{ failoverJitterMs: 1_000 }, /failoverJitterMs < electionTimeoutMs/],
