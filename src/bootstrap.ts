@@ -109,11 +109,17 @@ async function askAll(options: BootstrapOptions): Promise<Group> {
   return { version: 1, members: members.sort((a, b) => (a.id < b.id ? -1 : 1)) };
 }
 
-/** The peer's answer, or why there is none. */
+/** The peer's answer, or why there is none. Rejects where the peer knows this member by another directory. */
 async function askOne(options: BootstrapOptions, peer: string): Promise<BootstrapAnswer | string> {
   try {
     return answerSchema.parse(await options.ask(peer, BOOTSTRAP_METHOD, {}, ASK_TIMEOUT_MS));
   } catch (error) {
+    if (error instanceof EvenkeelError && error.data['refusal'] === 'wrong_directory') {
+      throw new EvenkeelError(
+        'wrong_directory',
+        `${error.message}; what ${options.memberId} acknowledged may be lost with the old directory, so it must not vote`,
+      );
+    }
     return error instanceof Error ? error.message : String(error);
   }
 }

@@ -61,6 +61,7 @@ export class PeerLink {
   /** Rises with each attempt and each stop: what an older one still brings is void. */
   #attempt = 0;
   #lastComplaint = '';
+  #refusal: string | null = null;
 
   constructor(options: PeerLinkOptions) {
     this.#options = options;
@@ -109,12 +110,19 @@ export class PeerLink {
     return this.#calls.start({ method, params, deadlineMs }, (frame) => {
       const { peer } = this.#options;
       const lane = this.#state === 'open' ? this.#lanes.get('calls') : undefined;
-      if (lane === undefined) throw new EvenkeelError('unavailable', `${peer} cannot be reached now`);
+      if (lane === undefined) throw this.#unreachable();
       if (lane.bufferedBytes > LANE_RULES.calls.maxBufferedBytes) {
         throw new EvenkeelError('overloaded', `${peer} does not read what it is sent`);
       }
       lane.send(encodePeerFrame(frame));
     });
+  }
+
+  /** What a call gets that cannot be sent; `data.refusal` is the code the peer turned this member away with. */
+  #unreachable(): EvenkeelError {
+    const why = this.#lastComplaint === '' ? '' : `: ${this.#lastComplaint}`;
+    const data = this.#refusal === null ? {} : { refusal: this.#refusal };
+    return new EvenkeelError('unavailable', `${this.#options.peer} cannot be reached now${why}`, data);
   }
 
   /** The peer said hello by itself. One that was started anew counts as a closed socket. */
@@ -154,6 +162,7 @@ export class PeerLink {
     this.#lanes = lanes;
     this.#backoffMs = BACKOFF_MIN_MS;
     this.#lastComplaint = '';
+    this.#refusal = null;
     const before = this.#identity?.directoryId;
     if (before !== undefined && before !== identity.directoryId) {
       const fields = { peer: identity.memberId, before, now: identity.directoryId };
@@ -178,6 +187,8 @@ export class PeerLink {
     // Once a reason, not once an attempt.
     if (reason !== this.#lastComplaint) logger.warn({ peer, address, reason }, 'cannot connect to peer');
     this.#lastComplaint = reason;
+    const refused = error instanceof EvenkeelError && error.code === 'refused';
+    this.#refusal = refused && typeof error.data['reason'] === 'string' ? error.data['reason'] : null;
     const part = random.nextUint32() / 0x1_0000_0000;
     const delayMs = this.#backoffMs * (0.5 + part / 2);
     this.#backoffMs = Math.min(this.#backoffMs * 2, BACKOFF_MAX_MS);

@@ -221,7 +221,7 @@ export class PeerTransport implements Transport {
     const link = this.#links.get(identity.memberId);
     if (link?.isOpen !== true || link.identity?.directoryId === identity.directoryId) return null;
     return new EvenkeelError(
-      'wrong_directory',
+      'refused',
       `${identity.memberId} is connected with another data directory: give each node its own --node-id`,
     );
   }
