@@ -179,9 +179,14 @@ export class Cluster {
   static async start(options: ClusterOptions = {}): Promise<Cluster> {
     const cluster = new Cluster(options);
     const count = options.nodes ?? 3;
-    cluster.ports = await freePorts(2 * count);
+    await cluster.reservePorts();
     await Promise.all(Array.from({ length: count }, (_, node) => cluster.startNode(node)));
     return cluster;
+  }
+
+  /** What `start` does first; for a test that starts its nodes itself. */
+  async reservePorts(): Promise<void> {
+    this.ports = await freePorts(2 * (this.options.nodes ?? 3));
   }
 
   address(node: number): string {

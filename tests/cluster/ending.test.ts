@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Cluster, MAIN, rpc, until } from '../support/cluster.ts';
+
+describe('how a node ends', () => {
+  let cluster: Cluster | null = null;
+  afterEach(() => cluster?.stop());
+
+  it('hands its leadership over on SIGTERM and ends with 0', async () => {
+    cluster = await Cluster.start();
+    const leader = await cluster.leader();
+    const process = cluster.nodes[leader];
+    const { term } = await cluster.status();
+    const exit = await process?.kill('SIGTERM');
+    cluster.nodes[leader] = null;
+    expect(exit).toEqual({ code: 0, signal: null });
+    expect(process?.stderr).toContain('handed the leadership over');
+    const now = await until('the next leader', async () => {
+      const status = await cluster?.status();
+      return status?.leaderId !== null && status?.leaderId !== `n${leader + 1}` ? status : undefined;
+    });
+    expect(now.term).toBe(term + 1);
+  });
+
+  it('stops itself with 70 and says why once its disk takes no more', async () => {
+    cluster = new Cluster({ nodes: 1 });
+    await cluster.reservePorts();
+    // Files end at 4 MiB for this process and its own children: the log cannot grow past that.
+    const command = `ulimit -f 4096; trap '' XFSZ; exec "$0" "$@"`;
+    const args = ['-c', command, process.execPath, MAIN, ...cluster.serveArguments(0)];
+    const node = spawn('bash', args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    let stderr = '';
+    node.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+    const exited = once(node, 'exit');
+    try {
+      await once(node.stdout, 'data');
+      const labels = { filler: 'x'.repeat(3_500) };
+      await until('the node to end', async () => {
+        for (let i = 0; i < 50 && node.exitCode === null; i++) {
+          const name = `s-${i}-${process.hrtime.bigint()}`;
+          await rpc(cluster?.address(0) ?? '', 'resource.create', {
+            kind: 'stream',
+            name,
+            shards: 1,
+            labels,
+          });
+        }
+        return node.exitCode !== null;
+      });
+      const [code] = (await exited) as [number | null];
+      expect(code).toBe(70);
+      const lines = stderr.trim().split('\n');
+      const last = lines
+        .map((line) => JSON.parse(line) as Record<string, unknown>)
+        .findLast(({ level }) => level === 'fatal');
+      expect(last).toMatchObject({ level: 'fatal', node: 'n1', msg: 'the node stops itself' });
+      expect(String(last?.['error'])).toMatch(/write|large|space|disk/i);
+    } finally {
+      node.kill('SIGKILL');
+    }
+  });
+});
