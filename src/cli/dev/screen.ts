@@ -53,7 +53,7 @@ export class Screen {
     for (; this.#printed < frame.finished.length; this.#printed += 1) {
       const move = frame.finished[this.#printed];
       if (move === undefined) return;
-      const count = `${this.#printed + 1} of ${frame.minimum ?? 'unknown'}`;
+      const count = countOf(this.#printed + 1, frame.minimum);
       this.#environment.out(
         `moved the leadership of ${move.shard} from ${move.from} to ${move.to} (${count})\n`,
       );
@@ -68,6 +68,11 @@ export class Screen {
     if (!this.#environment.terminal)
       this.#environment.out(`\n${levelsText(frame.levels)}\n${movesLine(frame)}\n`);
   }
+}
+
+/** The minimum is that of the beginning: what is done to the cluster later may ask for more. */
+function countOf(done: number, minimum: number | null): string {
+  return minimum === null || done > minimum ? String(done) : `${done} of ${minimum}`;
 }
 
 export function movesLine({ finished, minimum }: Frame): string {

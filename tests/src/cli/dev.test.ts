@@ -119,6 +119,15 @@ describe('Screen', () => {
     expect(show(false)).not.toContain('\u001B');
   });
 
+  it('counts on without a minimum once something has asked for more moves than those of the beginning', () => {
+    let out = '';
+    const environment = { terminal: false, out: (text: string) => void (out += text) } as CliEnvironment;
+    const screen = new Screen(environment, []);
+    screen.show({ ...frame, finished: [...frame.finished, { shard, from: 'b2', to: 'b1' }] });
+    expect(out).toContain('from b1 to b2 (1 of 1)\n');
+    expect(out).toContain('from b2 to b1 (2)\n');
+  });
+
   it('draws in place on a terminal and gives the cursor back', () => {
     const out = show(true);
     expect(out.startsWith('\u001B[?25l')).toBe(true);
