@@ -56,8 +56,9 @@ const JSON_TRAPS = [
 
 type Message = Readonly<Record<string, unknown>>;
 
-/** JSON text of the message with one value, anywhere in it, put in place of another, taken out or added. */
+/** JSON text of the message with one value, anywhere in it, put in place of another, taken out or added; or no message at all. */
 export function spoilJson(dice: Dice, message: Message): string {
+  if (dice.below(40) === 0) return dice.pick(JSON_TRAPS);
   const copy = structuredClone(message) as Record<string, unknown>;
   let inside = copy;
   for (;;) {
