@@ -81,9 +81,15 @@ export async function newLayout(
   return { ports: await choosePorts(nodes, options.port, DEFAULT_PORT), brokers, cluster };
 }
 
+/** Rejects with `invalid_argument` where the directory cannot be written. */
 export async function keepLayout(directory: string, layout: Layout): Promise<void> {
-  await mkdir(directory, { recursive: true });
-  await writeFile(join(directory, LAYOUT_FILE), `${JSON.stringify(layout, null, 2)}\n`);
+  try {
+    await mkdir(directory, { recursive: true });
+    await writeFile(join(directory, LAYOUT_FILE), `${JSON.stringify(layout, null, 2)}\n`);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new EvenkeelError('invalid_argument', `--data-dir ${directory}: ${reason}`);
+  }
 }
 
 /** The file's brokers, and more of them where more are asked for. */

@@ -145,6 +145,7 @@ describe('dev', () => {
     [['--cluster', 'nowhere.json'], 3, 'no such file'],
     [['--timeout', 'soon'], 2, 'duration'],
     [['--port', 'x'], 2, 'whole number'],
+    [['--data-dir', '/dev/null/x', '--port', '0'], 3, '--data-dir /dev/null/x: ENOTDIR'],
     [['--port', '65434'], 3, '65433 at most'],
     [['--port', '99999'], 3, '--port'],
     [['--copy-rate', '0'], 2, '1 or more'],
