@@ -4,7 +4,7 @@
  * own, for its peak memory. Beside it, on the same layouts, a striped round robin and the plain greedy.
  *   npm run bench:planner -- [--layouts 0,1,2]
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import type * as Placement from '../placement/index.ts';
 import type { Assignment, Plan, Snapshot } from '../placement/index.ts';
@@ -31,23 +31,25 @@ const { values } = parseArgs({
 });
 const FIRST = 'first placement';
 
-if (values.layout === undefined) runAll(numbers(values.layouts));
+if (values.layout === undefined) await runAll(numbers(values.layouts));
 else await measureLayout(LAYOUTS[Number(values.layout)] ?? fail(`no layout ${values.layout}`));
 
 /** Each in a process of its own; the growth of a first placement from one size to the next. */
-function runAll(layouts: readonly number[]): void {
+async function runAll(layouts: readonly number[]): Promise<void> {
   const firsts: { shards: number; cpuMs: number }[] = [];
   for (const n of layouts) {
-    const { stdout, status } = spawnSync(
-      process.execPath,
-      [...process.execArgv, import.meta.filename, '--layout', String(n)],
-      { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 2 ** 26 },
-    );
-    if (status !== 0) fail(`layout ${n} ended with ${status}`);
-    process.stdout.write(`${stdout}\n`);
-    const cells = new RegExp(`^\\| ${FIRST} +\\|[^|]*\\| *([\\d,]+) ms`, 'm').exec(stdout);
+    const args = [...process.execArgv, import.meta.filename, '--layout', String(n)];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    let text = '';
+    for await (const chunk of child.stdout.setEncoding('utf8')) {
+      text += String(chunk);
+      process.stdout.write(String(chunk));
+    }
+    const cells = new RegExp(`^\\| ${FIRST} \\|[^|]*\\| *([\\d,]+) ms`, 'm').exec(text);
+    if (cells === null) fail(`layout ${n} ended before its first row`);
     const layout = LAYOUTS[n] ?? fail(`no layout ${n}`);
-    firsts.push({ shards: shardCount(layout), cpuMs: Number(cells?.[1]?.replaceAll(',', '')) });
+    firsts.push({ shards: shardCount(layout), cpuMs: Number(cells[1]?.replaceAll(',', '')) });
+    console.log();
   }
   for (const [i, { shards, cpuMs }] of firsts.entries()) {
     const before = firsts[i - 1];

@@ -1,8 +1,10 @@
-import { hashRow, type Plain, type StateHash } from './hash.ts';
+import { hashRow, type Plain, type RowHash, type StateHash } from './hash.ts';
 
 /** One map of immutable rows whose every change is counted into the state's hash. */
 export class Table<Key, Row> {
   readonly #rows = new Map<Key, Row>();
+  /** What each row was counted in with, so that taking it out again costs nothing. */
+  readonly #hashes = new Map<Key, RowHash>();
   readonly #hash: StateHash;
   readonly #name: string;
   readonly #canonical: (row: Row) => Plain;
@@ -20,8 +22,10 @@ export class Table<Key, Row> {
   /** Answers the row it replaces. A new key goes to the end of the map. */
   put(key: Key, row: Row): Row | undefined {
     const previous = this.#rows.get(key);
-    if (previous !== undefined) this.#hash.remove(hashRow(this.#name, this.#canonical(previous)));
-    this.#hash.add(hashRow(this.#name, this.#canonical(row)));
+    this.#uncount(key);
+    const hash = hashRow(this.#name, this.#canonical(row));
+    this.#hash.add(hash);
+    this.#hashes.set(key, hash);
     this.#rows.set(key, row);
     return previous;
   }
@@ -29,8 +33,14 @@ export class Table<Key, Row> {
   delete(key: Key): Row | undefined {
     const previous = this.#rows.get(key);
     if (previous === undefined) return undefined;
-    this.#hash.remove(hashRow(this.#name, this.#canonical(previous)));
+    this.#uncount(key);
+    this.#hashes.delete(key);
     this.#rows.delete(key);
     return previous;
+  }
+
+  #uncount(key: Key): void {
+    const hash = this.#hashes.get(key);
+    if (hash !== undefined) this.#hash.remove(hash);
   }
 }

@@ -6,8 +6,9 @@ import type { WatchedAssignment } from './watcher.ts';
 /** What a light broker has gathered is sent this often, ms: thousands of shards open at once. */
 const GATHER_MS = 500;
 const HEARTBEAT_MS = 1_000;
-/** Resources that are created at once. */
-const CREATING = 64;
+/** Resources that are created at once, and how long one may take on a busy machine. */
+const CREATING = 16;
+const CREATE_BOUND_MS = 60_000;
 
 interface Push {
   readonly id?: number;
@@ -168,7 +169,9 @@ export async function createAll(cluster: Cluster, { streams, caches }: Layout): 
   ];
   const next = all.values();
   const worker = async (): Promise<void> => {
-    for (const resource of next) await rpc(address, 'resource.create', { ...resource, replicationFactor: 3 });
+    for (const resource of next) {
+      await rpc(address, 'resource.create', { ...resource, replicationFactor: 3 }, CREATE_BOUND_MS);
+    }
   };
   await Promise.all(Array.from({ length: CREATING }, worker));
 }
