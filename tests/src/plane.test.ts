@@ -40,11 +40,16 @@ describe('cluster time', () => {
 describe('without a leader', () => {
   it('asks, proposals and reads end with no_leader, by their deadlines', async () => {
     const w = new ServerWorld();
-    const [n1, n2, n3] = await w.quorum();
-    w.kill(n2);
-    w.kill(n3);
-    const { plane } = n1.running;
+    const lives = await w.quorum();
+    const leader = w.leader(lives);
+    if (leader === undefined) throw new Error('no leader');
+    for (const other of others(lives, leader)) w.kill(other);
+    const { plane } = leader.running;
     await w.until('the end of leadership', () => plane.leadership().leaderId === null);
+    // Deposed, its clock counts no more.
+    const stoodMs = plane.clusterTimeMs();
+    await w.advance(1_000);
+    expect(plane.clusterTimeMs()).toBe(stoodMs);
     const beganMs = w.world.nowMs;
     await expect(w.outcome(plane.askLeader('x', {}, 1_000))).rejects.toMatchObject({ code: 'no_leader' });
     await expect(w.outcome(plane.propose(session(), { deadlineMs: 1_000 }))).rejects.toMatchObject({

@@ -80,8 +80,8 @@ export class ServerWorld {
   /** Runs the world until the promise has settled. */
   async outcome<T>(promise: Promise<T>): Promise<T> {
     let settled = false;
-    const done = (): void => void (settled = true);
-    promise.then(done, done);
+    // What it rejects with is the caller's, below.
+    void promise.catch(() => {}).finally(() => (settled = true));
     await this.until('a promise', () => settled);
     return promise;
   }
