@@ -23,6 +23,7 @@ export class SimClient {
   /** Asked in turn. */
   readonly #members: readonly string[];
   readonly #keys: readonly string[];
+  readonly #patienceMs: number;
   #session = 0;
   #n = 0;
 
@@ -30,7 +31,7 @@ export class SimClient {
     name: string,
     cluster: SimCluster,
     history: History,
-    options: { members: readonly string[]; keys: readonly string[] },
+    options: { members: readonly string[]; keys: readonly string[]; patienceMs?: number },
   ) {
     this.name = name;
     this.#cluster = cluster;
@@ -38,12 +39,13 @@ export class SimClient {
     this.#history = history;
     this.#members = options.members;
     this.#keys = options.keys;
+    this.#patienceMs = options.patienceMs ?? OPERATION_MS;
   }
 
   async run(operations: readonly SimOperation[]): Promise<void> {
     for (const operation of operations) {
       await this.#sleep(operation.thinkMs);
-      if (!(await this.#haveSession(operation.first))) continue;
+      if (operation.type !== 'read' && !(await this.#haveSession(operation.first))) continue;
       await this.#do(operation);
     }
     this.done = true;
@@ -126,7 +128,7 @@ export class SimClient {
 
   async #try<T>(first: string, ask: (member: Member) => Promise<T>): Promise<Tried<T>> {
     const members = this.#members;
-    const untilMs = this.#world.nowMs + OPERATION_MS;
+    const untilMs = this.#world.nowMs + this.#patienceMs;
     for (let at = members.indexOf(first); this.#world.nowMs < untilMs; at++) {
       const id = members[at % members.length] as string;
       const tried = await this.#attempt(id, ask);

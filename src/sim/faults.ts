@@ -10,10 +10,13 @@ export class FaultInjector {
   /** `from>to` → how many cuts are on it now. */
   readonly #cuts = new Map<string, number>();
   readonly #drained = new Set<string>();
+  readonly #onStranded: (leader: string) => void;
   #healed = false;
 
-  constructor(cluster: SimCluster) {
+  /** `onStranded` is told which leader was cut off. */
+  constructor(cluster: SimCluster, onStranded: (leader: string) => void) {
     this.#cluster = cluster;
+    this.#onStranded = onStranded;
     const { world, plan } = cluster;
     for (const action of plan.actions) {
       world.schedule(action.atMs, `fault ${action.type}`, () => {
@@ -72,6 +75,7 @@ export class FaultInjector {
         const id = cluster.resolve(ANY_LEADER);
         this.#isolate(id, 'both', action.forMs);
         this.#burst(id, action.writes);
+        this.#onStranded(id);
         break;
       }
       case 'slowLink': {

@@ -1,5 +1,6 @@
 import { SimClient } from './client.ts';
 import { SimCluster, type Member, type SimKit } from './cluster.ts';
+import { KEYS } from './draw-actions.ts';
 import { FaultInjector } from './faults.ts';
 import { History, type SimOperationRecord } from './history.ts';
 import { ANY_LEADER, type SimPlan } from './plan.ts';
@@ -21,6 +22,10 @@ const SETTLE_MS = 180_000;
 const READ_ALL_MS = 30_000;
 const TAKE_BACK_MS = 1_000;
 const PROBE = 'probe';
+/** Of a run's stranded leaders, so many are asked, with a register each. */
+const MAX_STRANDED = KEYS.length;
+const STRANDED_OPERATIONS = 15;
+const STRANDED_READERS = 3;
 const BOUNDS_EVERY_MS = 1_000;
 /** Messages a member may send a virtual second, whatever happens. */
 const MAX_MESSAGES_PER_SECOND = 10_000;
@@ -66,6 +71,7 @@ class Run {
   readonly #history = new History();
   readonly #records = new RecordChecks();
   #recoveryMs = 0;
+  #strandings = 0;
 
   constructor(plan: SimPlan, options: SimOptions) {
     this.#plan = plan;
@@ -77,7 +83,7 @@ class Run {
   async play(): Promise<void> {
     const { faultsEndMs } = this.#plan;
     const world = this.#world;
-    const faults = new FaultInjector(this.#cluster);
+    const faults = new FaultInjector(this.#cluster, (leader) => this.#askStranded(leader));
     this.#cluster.startAll();
     this.#watchBounds();
     const clients = [...this.#startClients(), ...this.#startRecordClients()];
@@ -121,6 +127,31 @@ class Run {
       this.#guard(client.run(operations.filter((operation) => operation.client === name)));
       return client;
     });
+  }
+
+  /** Reads at a leader that was cut off, while the others are written to: none may miss what they acknowledge. */
+  #askStranded(leader: string): void {
+    const { members, settings } = this.#plan;
+    const others = members.filter((id) => id !== leader);
+    const round = ++this.#strandings;
+    if (round > MAX_STRANDED) return;
+    const key = KEYS[round - 1] as string;
+    const start = (name: string, at: readonly string[], type: 'read' | 'write'): void => {
+      // A write that is given up too soon is one more whose outcome the judge must guess.
+      const patience = type === 'read' ? { patienceMs: settings.electionTimeoutMs } : {};
+      const options = { members: at, keys: [key], ...patience };
+      const operations = Array.from({ length: STRANDED_OPERATIONS }, (_, i) => ({
+        client: name,
+        type,
+        key,
+        value: `${name}-${i}`,
+        thinkMs: settings.electionTimeoutMs / 10,
+        first: at[0] as string,
+      }));
+      this.#guard(new SimClient(name, this.#cluster, this.#history, options).run(operations));
+    };
+    start(`writer ${round}`, others, 'write');
+    for (let i = 0; i < STRANDED_READERS; i++) start(`reader ${round}.${i}`, [leader], 'read');
   }
 
   #startRecordClients(): RecordClient[] {
