@@ -34,15 +34,16 @@ describe('a quorum that holds many shards', () => {
     const policy = { maxConcurrentMoves: 100, maxConcurrentHandovers: 100 };
     await rpc(cluster.address(0), 'placement.policy.set', policy);
     await createAll(cluster, LAYOUT);
-    await settled(cluster, SHARDS, BOUND_MS);
+    await settled(cluster, BOUND_MS);
     brokers.push(...(await joinBrokers(cluster, LAYOUT.brokers + 1, LAYOUT.brokers + 1)));
     await until('the newcomer to be given its part', async () => {
       const { placement } = await cluster.status();
       return placement.movesInFlight > 0;
     });
-    await settled(cluster, SHARDS, BOUND_MS);
+    await settled(cluster, BOUND_MS);
     const leader = await cluster.leader();
     const figures = await metricsOf(cluster, leader);
+    expect(figures.get('evenkeel_state_assignments')).toBe(SHARDS);
     expect(figures.get('evenkeel_placement_max_leader_spread_per_resource')).toBe(1);
     expect(figures.get('evenkeel_placement_leader_spread_total')).toBeLessThanOrEqual(1);
     expect(figures.get('evenkeel_placement_minimum_leader_moves')).toBe(0);
@@ -58,7 +59,7 @@ describe('a quorum that holds many shards', () => {
   it('comes back whole after all three were killed', async () => {
     for (const node of [0, 1, 2]) await cluster.killNode(node);
     await Promise.all([0, 1, 2].map((node) => cluster.startNode(node)));
-    await settled(cluster, SHARDS, BOUND_MS);
+    await settled(cluster, BOUND_MS);
     await cluster.sameHash();
   });
 });

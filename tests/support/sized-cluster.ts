@@ -176,20 +176,19 @@ export async function createAll(cluster: Cluster, { streams, caches }: Layout): 
   await Promise.all(Array.from({ length: CREATING }, worker));
 }
 
-/** Until every shard is placed, led and in sync everywhere, and the planner wants nothing. */
-export async function settled(cluster: Cluster, shards: number, boundMs: number): Promise<void> {
+/**
+ * Until every shard is placed, led and in sync everywhere, and the planner wants nothing. No metrics are read for it: each
+ * scrape begins the event loop's figures anew.
+ */
+export async function settled(cluster: Cluster, boundMs: number): Promise<void> {
   await until(
     'every shard placed and level',
     async () => {
       const { placement, leaderId } = await cluster.status();
       if (leaderId === null || !placement.level) return false;
-      const figures = await metricsOf(cluster, Number(leaderId.slice(1)) - 1);
-      const at = (name: string): number => figures.get(`evenkeel_${name}`) ?? Number.NaN;
-      return (
-        at('state_assignments') === shards &&
-        at('placement_leaderless') === 0 &&
-        at('placement_under_replicated') === 0
-      );
+      const address = cluster.address(Number(leaderId.slice(1)) - 1);
+      const { checks } = await rpc<{ checks: { name: string; ok: boolean }[] }>(address, 'cluster.health');
+      return ['leaders', 'copies'].every((name) => checks.find((check) => check.name === name)?.ok);
     },
     boundMs,
   );

@@ -1,0 +1,61 @@
+import { describe, expect, it } from 'vitest';
+import type { Clock } from '../../../raft/index.ts';
+import { createSystemClock } from '../../../src/clock.ts';
+import type { StateView } from '../../../src/state/index.ts';
+import { inSlices, perRevisionInSlices } from '../../../src/wire/rpc-per-revision.ts';
+import { Harness } from '../apply/harness.ts';
+
+/** A clock whose turns come only when they are asked for. */
+class Turns {
+  readonly #waiting: (() => void)[] = [];
+  readonly clock: Clock = {
+    ...createSystemClock(),
+    defer: (callback) => void this.#waiting.push(callback),
+  };
+
+  async next(): Promise<boolean> {
+    // Promises first: what they defer belongs to this turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    const due = this.#waiting.splice(0);
+    for (const callback of due) callback();
+    return due.length > 0;
+  }
+}
+
+describe('what is taken in slices', () => {
+  it('looks at so many rows a turn, each once, in order', async () => {
+    const turns = new Turns();
+    const seen: number[] = [];
+    const rows = Array.from({ length: 25 }, (_, i) => i);
+    const done = inSlices(rows, turns.clock, (row) => seen.push(row), 10);
+    expect(seen).toHaveLength(10);
+    expect(await turns.next()).toBe(true);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(seen).toHaveLength(20);
+    expect(await turns.next()).toBe(true);
+    await done;
+    expect(seen).toEqual(rows);
+    expect(await turns.next()).toBe(false);
+  });
+
+  it('is taken once for all who ask at one revision, and anew at the next', async () => {
+    const h = new Harness();
+    h.register('b1');
+    const turns = new Turns();
+    let takings = 0;
+    const count = perRevisionInSlices(async (state: StateView, clock) => {
+      takings++;
+      let brokers = 0;
+      await inSlices([...state.brokers.values()], clock, () => brokers++, 1);
+      return brokers;
+    });
+    const first = count(h.state, turns.clock);
+    expect(count(h.state, turns.clock)).toBe(first);
+    h.register('b2');
+    const second = count(h.state, turns.clock);
+    expect(second).not.toBe(first);
+    while (await turns.next());
+    expect([await first, await second]).toEqual([1, 2]);
+    expect(takings).toBe(2);
+  });
+});
