@@ -116,16 +116,23 @@ function nowhereToGo(pass: Pass, s: number): string {
   return `${id(view.nextLeader(s))} is draining and leads it; ${parts.join('; ')}`;
 }
 
-/** Step 2, copies: once the leaderships have what slots there are, each copy on a leaving broker is replaced. */
-export function drainCopies(pass: Pass, shards: readonly number[]): void {
+/**
+ * Step 2, copies: once the leaderships have what slots there are, each copy on a leaving broker is replaced. Answers
+ * whether one is still to start: what it will bring is not known yet.
+ */
+export function drainCopies(pass: Pass, shards: readonly number[]): boolean {
   const { view } = pass;
+  let pending = false;
   for (const s of shards) {
-    if (!view.free(s)) continue;
+    if (!view.free(s)) {
+      pending ||= view.failedMoves(s) <= view.failedLimit;
+      continue;
+    }
     const leaving = view.finished(s).find((b) => view.brokers.draining[b] === 1 && b !== view.nextLeader(s));
     if (leaving === undefined) continue;
     const found = restoreDestination(view, pass.copyTargets, s, leaving, pass.slotTest(s));
-    if (found === null) continue;
-    if ('waiting' in found) pass.wait(s, found.waiting.reason, found.waiting.detail);
+    if (found === null) pending = true;
+    else if ('waiting' in found) pass.wait(s, found.waiting.reason, found.waiting.detail);
     else
       startCopyMove(pass, {
         shard: s,
@@ -136,4 +143,5 @@ export function drainCopies(pass: Pass, shards: readonly number[]): void {
         optional: false,
       });
   }
+  return pending;
 }

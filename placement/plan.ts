@@ -1,4 +1,12 @@
-import { conflicts, levelStep, unspread, zoneStep } from './copies/index.ts';
+import {
+  conflicts,
+  Foresight,
+  isNearLevel,
+  levelStep,
+  unspread,
+  zoneStep,
+  type FollowerMove,
+} from './copies/index.ts';
 import { startCopyMove, whyOf } from './copy-start.ts';
 import { drainCopies, drainLeaders } from './drain.ts';
 import { admitNew, placeAll } from './first-placement.ts';
@@ -69,24 +77,54 @@ function startMoves(pass: Pass): void {
 function startInOrder(pass: Pass, work: CopyWork): void {
   const moves = new LeaderMoves(pass);
   drainLeaders(pass, moves, work.drainLeaders);
-  drainCopies(pass, work.drainCopies);
+  const draining = drainCopies(pass, work.drainCopies);
   dropSurplus(pass, work.surplus);
   const restoring = restoreCopies(pass, work.restore);
   levelLeaders(pass, moves);
-  if (!restoring) levelCopies(pass);
+  if (!restoring && !draining && !work.later) levelCopies(pass);
 }
 
-/** Steps 6 and 7; the latter once leaders are where they go: which copy a leader move drops levels copies too. */
+/**
+ * Steps 6 and 7, once leaders are where they go: which copy a leader move drops spreads and levels copies too, and what
+ * was moved before would be moved twice or back.
+ */
 function levelCopies(pass: Pass): void {
-  const { view } = pass;
-  const unsettled = pass.moving && leadersWantMoves(pass);
-  const ok = (from: number, to: number): boolean => pass.hasSlot(true, from, to);
-  for (const next of unsettled ? [zoneStep] : [zoneStep, levelStep]) {
+  const { view, copyTargets } = pass;
+  if ((pass.moving && leadersWantMoves(pass)) || handsOver(view)) return;
+  const any = (): boolean => true;
+  if (zoneStep(view, copyTargets, any) === null && levelStep(view, copyTargets, any) === null) return;
+  if (isNearLevel(view, copyTargets)) levelInOrder(pass);
+  else levelBySlots(pass);
+}
+
+/** Whatever the slots allow, the best first. */
+function levelBySlots(pass: Pass): void {
+  for (const next of [zoneStep, levelStep]) {
     while (pass.copySlotsLeft > 0) {
-      const found = next(view, pass.copyTargets, ok);
-      if (found === null) break;
-      const { shard, from, to, reason } = found;
-      if (!startCopyMove(pass, { shard, from, to, reason, why: whyOf(found), optional: true })) break;
+      const found = next(pass.view, pass.copyTargets, (from, to) => pass.hasSlot(true, from, to));
+      if (found === null || !startFollower(pass, found)) break;
     }
   }
+}
+
+function handsOver(view: View): boolean {
+  for (let s = 0; s < view.shardCount; s++) if (view.move(s)?.role === 'leader') return true;
+  return false;
+}
+
+/** Near the end: one move after the other, each foreseen to last; the next waits until slots and room allow it. */
+function levelInOrder(pass: Pass): void {
+  const { view } = pass;
+  const foresight = new Foresight(view);
+  while (pass.copySlotsLeft > 0) {
+    const move = foresight.next();
+    if (move === null || !view.free(move.shard) || view.room(move.to) <= 0) break;
+    if (!startFollower(pass, move)) break;
+    foresight.made(move);
+  }
+}
+
+function startFollower(pass: Pass, move: FollowerMove): boolean {
+  const { shard, from, to, reason } = move;
+  return startCopyMove(pass, { shard, from, to, reason, why: whyOf(move), optional: true });
 }

@@ -13,6 +13,8 @@ export interface CopyWork {
   readonly restore: readonly number[];
   /** More copies than the factor. */
   readonly surplus: readonly number[];
+  /** A shard that takes no step now, for it moves or has had one, will have to give up a copy afterwards. */
+  readonly later: boolean;
 }
 
 /** Shards whose moves failed least come first; among equals, in their order. */
@@ -25,8 +27,12 @@ export function findCopyWork(pass: Pass): CopyWork {
     restore: [] as number[],
     surplus: [] as number[],
   };
+  let later = false;
   for (let s = 0; s < view.shardCount; s++) {
-    if (!view.free(s)) continue;
+    if (!view.free(s)) {
+      later ||= view.counts[s] === 1 && view.finished(s).some((b) => draining[b] === 1);
+      continue;
+    }
     const copies = view.finished(s);
     const factor = view.resourceRow(view.resource(s)).replicationFactor;
     if (copies.length > factor) work.surplus.push(s);
@@ -37,7 +43,7 @@ export function findCopyWork(pass: Pass): CopyWork {
   }
   const inTurn = (a: number, b: number): number => view.failedMoves(a) - view.failedMoves(b) || a - b;
   for (const list of Object.values(work)) list.sort(inTurn);
-  return work;
+  return { ...work, later };
 }
 
 /** Step 3, the first half: a copy too many goes. */

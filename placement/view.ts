@@ -64,8 +64,10 @@ export class View {
   readonly #finished: (readonly number[])[];
   readonly #nextLeader: Int32Array;
   readonly #moves: (ShardMove | null)[];
+  readonly #snapshot: Snapshot;
 
   constructor(snapshot: Snapshot, reports: Reports) {
+    this.#snapshot = snapshot;
     this.nowMs = snapshot.nowMs;
     this.policy = snapshot.policy;
     this.firstRegisteredAtMs = snapshot.firstRegisteredAtMs;
@@ -107,6 +109,22 @@ export class View {
       this.#read(first + number, row);
     }
     this.rows = rows;
+  }
+
+  /** The cluster as it will be once every move in flight has finished. Neither view shows what is done to the other. */
+  settled(): View {
+    const settled = new View(this.#snapshot, this.reports);
+    settled.failedLimit = this.failedLimit;
+    for (let s = 0; s < this.shardCount; s++) {
+      if (this.counts[s] === 0) continue;
+      const copies = this.finished(s);
+      const leader = this.nextLeader(s);
+      const known = settled.copies(s);
+      const same = known.length === copies.length && copies.every((b) => known.includes(b));
+      if (same && settled.leader[s] === leader && settled.move(s) === null) continue;
+      settled.#change(s, { copies, leader, move: null });
+    }
+    return settled;
   }
 
   #read(s: number, row: Assignment): void {

@@ -1,6 +1,7 @@
 import { NONE } from '../broker-table.ts';
 import type { View } from '../view.ts';
-import { outside, replaced, zoneFault } from './measure.ts';
+import { allLive, outside, replaced, zoneFault } from './measure.ts';
+import type { MoveCheck } from './step.ts';
 import type { CopyTargets } from './targets.ts';
 import { zonesAfter } from './zones.ts';
 
@@ -31,11 +32,19 @@ export class Layout {
   readonly r: number;
   readonly #overlay: Overlay | null;
   readonly #change: Int8Array | null;
+  readonly #mayMove: MoveCheck | undefined;
 
-  constructor(view: View, targets: CopyTargets, r: number, overlay: Overlay | null) {
+  /** `mayMove`: moves that are looked at at all. */
+  constructor(
+    view: View,
+    targets: CopyTargets,
+    r: number,
+    { overlay = null, mayMove }: { overlay?: Overlay | null; mayMove?: MoveCheck } = {},
+  ) {
     this.view = view;
     this.targets = targets;
     this.r = r;
+    this.#mayMove = mayMove;
     this.#overlay = overlay !== null && view.resource(overlay.shard) === r ? overlay : null;
     this.#change = this.#overlay === null ? null : new Int8Array(view.brokers.count);
     if (this.#overlay === null || this.#change === null) return;
@@ -71,6 +80,8 @@ export class Layout {
     const { view, targets, r } = this;
     const set = this.set(s);
     if (set.includes(to) || view.holds(s, to) || view.room(to) <= 0) return false;
+    if (this.#mayMove?.(from, to, s) === false) return false;
+    if (!allLive(view, set)) return false;
     const { zone } = view.brokers;
     if (zone[from] === zone[to]) return true;
     const after = replaced(set, from, to);
@@ -209,7 +220,7 @@ export function chainLength(view: View, targets: CopyTargets, overlay: Overlay |
   let shortest = 0;
   for (let r = 0; r < view.resourceCount; r++) {
     if ((view.tally.shards[r] ?? 0) === 0) continue;
-    const layout = new Layout(view, targets, r, overlay);
+    const layout = new Layout(view, targets, r, { overlay });
     if (layout.isLevel()) continue;
     const length = pathLength(layout, count);
     if (shortest === 0 || length < shortest) shortest = length;

@@ -1,7 +1,7 @@
 import type { View } from '../view.ts';
 import { replaced, zoneFault } from './measure.ts';
-import { totalsStep } from './level-step.ts';
 import type { CopyTargets } from './targets.ts';
+import { totalsStep } from './totals-step.ts';
 import { zonesAfter } from './zones.ts';
 
 /**

@@ -3,6 +3,7 @@ import { CopyTargets } from './targets.ts';
 
 export { conflicts } from './conflicts.ts';
 export { finishDealing } from './finish.ts';
+export { Foresight, isNearLevel } from './foresight.ts';
 export { dealFollowers } from './followers.ts';
 export { copyThatGoes, surplusCopy } from './going.ts';
 export { levelStep } from './level-step.ts';

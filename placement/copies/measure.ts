@@ -19,6 +19,11 @@ export function zoneFault(view: View, targets: CopyTargets, r: number, copies: r
   return fault;
 }
 
+/** No copy is on a broker that is leaving or lost: such a set is changed by a drain or a restore first. */
+export function allLive(view: View, copies: readonly number[]): boolean {
+  return copies.every((b) => view.brokers.live[b] === 1);
+}
+
 /** Copies outside floor…ceiling of `t_b`: 0 inside, else how many too many or too few. */
 export function outside(count: number, floor: number, ceiling: number): number {
   return count > ceiling ? count - ceiling : Math.max(0, floor - count);

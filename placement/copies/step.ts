@@ -21,6 +21,9 @@ export interface Rejected {
 /** Whether the slots allow a copy out of `from` into `to` now. */
 export type SlotCheck = (from: number, to: number) => boolean;
 
+/** Whether a follower of the shard may start to move now. */
+export type MoveCheck = (from: number, to: number, shard: number) => boolean;
+
 /** Brokers named in one decision. */
 const MAX_REJECTED = 16;
 

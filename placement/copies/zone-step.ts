@@ -1,6 +1,6 @@
 import type { View } from '../view.ts';
-import { moveChange, replaced, zoneFault } from './measure.ts';
-import { rejectedFor, type FollowerMove, type SlotCheck } from './step.ts';
+import { allLive, moveChange, replaced, zoneFault } from './measure.ts';
+import { rejectedFor, type FollowerMove, type MoveCheck } from './step.ts';
 import type { CopyTargets } from './targets.ts';
 import { zonesAfter } from './zones.ts';
 
@@ -17,10 +17,10 @@ interface Found {
  * Step 6: a follower that is over its zone's limit, or stands where a zone is missing under `zone`, is replaced.
  * `null`: no shard is wrong, none can be put right, or the slots are in the way.
  */
-export function zoneStep(view: View, targets: CopyTargets, ok: SlotCheck): FollowerMove | null {
+export function zoneStep(view: View, targets: CopyTargets, ok: MoveCheck): FollowerMove | null {
   let best: Found | null = null;
   for (let s = 0; s < view.shardCount; s++) {
-    if (!view.free(s)) continue;
+    if (!view.free(s) || !allLive(view, view.finished(s))) continue;
     const r = view.resource(s);
     const failed = view.rows[s]?.failedMoves ?? 0;
     if (best !== null && failed >= (best.key[0] ?? 0)) continue;
@@ -46,7 +46,7 @@ export function zoneStep(view: View, targets: CopyTargets, ok: SlotCheck): Follo
 }
 
 /** The best follower move that lowers one shard's zone fault. */
-function repair(view: View, targets: CopyTargets, s: number, ok: SlotCheck): Found | null {
+function repair(view: View, targets: CopyTargets, s: number, ok: MoveCheck): Found | null {
   const r = view.resource(s);
   const set = view.finished(s);
   const fault = zoneFault(view, targets, r, set);
@@ -54,9 +54,9 @@ function repair(view: View, targets: CopyTargets, s: number, ok: SlotCheck): Fou
   const failed = view.rows[s]?.failedMoves ?? 0;
   let best: Found | null = null;
   for (const from of set) {
-    if (from === view.nextLeader(s) || view.brokers.live[from] === 0) continue;
+    if (from === view.nextLeader(s)) continue;
     for (const to of view.brokers.liveList) {
-      if (view.holds(s, to) || set.includes(to) || view.room(to) <= 0 || !ok(from, to)) continue;
+      if (view.holds(s, to) || set.includes(to) || view.room(to) <= 0 || !ok(from, to, s)) continue;
       const after = replaced(set, from, to);
       const change = zoneFault(view, targets, r, after) - fault;
       if (change >= 0) continue;

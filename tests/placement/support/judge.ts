@@ -20,20 +20,16 @@ function text(step: SimStep): string {
   return `pass ${step.pass}: ${step.step} ${step.shard} ${step.from}>${step.to} (${step.reason})`;
 }
 
-/**
- * What must hold on the way, whatever the cluster: judged from the steps and rows alone. Answers how many follower moves
- * went back to where another took the copy from: a chain's last links may, where no single move levels.
- */
-export function judgeCalm(file: ClusterFile, phase: Phase): number {
+/** What must hold on the way, whatever the cluster: judged from the steps and rows alone. */
+export function judgeCalm(file: ClusterFile, phase: Phase): void {
   if (!phase.settled) fail(`not settled after ${phase.passes} passes`);
   judgeCaps(file, phase);
   judgeVectors(phase);
-  const reversed = judgeMoves(file, phase);
+  judgeMoves(file, phase);
   for (const row of phase.cluster.assignments) {
     if (row.move !== null) fail(`${row.shard} still moves`);
     if (new Set(row.replicas).size !== row.replicas.length) fail(`${row.shard} has a broker twice`);
   }
-  return reversed;
 }
 
 /** Replays the copies that steps start and end: no broker ever passes its cap, but for what it held above it before. */
@@ -73,22 +69,32 @@ function judgeVectors(phase: Phase): void {
   }
 }
 
-function judgeMoves(file: ClusterFile, phase: Phase): number {
-  let reversed = 0;
+/**
+ * No leadership moves twice, no move is reversed. Where a cap binds, room that appears on the way is news as an event
+ * is: a new shard is placed late, or leaders move on after copies have made way for them.
+ */
+function judgeMoves(file: ClusterFile, phase: Phase): void {
   const led = new Set<string>();
   const went = new Set<string>();
-  // A drain must go on while a cap keeps its target out of reach; only then may a shard move on when there is room.
   const capped = file.brokers.some((row) => row.maxShards !== null);
-  for (const { shard, role, from, to, reason } of phase.moves) {
-    if (role === 'leader' && led.has(shard)) fail(`${shard}'s leadership moves twice`);
-    if (role === 'leader' && !(capped && reason === 'drain')) led.add(shard);
-    if (went.has(`${shard} ${role} ${to}>${from}`)) {
-      if (role === 'leader') fail(`${shard}'s leadership goes ${from}>${to} and was there`);
-      reversed++;
+  let levelled = false;
+  for (const step of phase.steps) {
+    levelled ||= step.step === 'join' && step.vector !== undefined;
+    const late = step.step === 'place' && step.pass > 1;
+    const madeWay = step.step === 'stage' && step.reason === 'balance' && levelled;
+    if (capped && (late || madeWay)) {
+      led.clear();
+      went.clear();
+      levelled = false;
     }
+    if (step.step !== 'cutOver' && step.step !== 'seat') continue;
+    const { shard, role, from, to } = step;
+    if (role === 'leader' && led.has(shard)) fail(`${text(step)}: its leadership moved before`);
+    // A drain must go on while a cap keeps its target out of reach; only then may a shard move on when there is room.
+    if (role === 'leader' && !(capped && step.reason === 'drain')) led.add(shard);
+    if (went.has(`${shard} ${role} ${to}>${from}`)) fail(`${text(step)} goes back`);
     went.add(`${shard} ${role} ${from}>${to}`);
   }
-  return reversed;
 }
 
 /** Every resource and the totals within floor and ceiling by weight, over the shards whose leader serves. */

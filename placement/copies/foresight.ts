@@ -1,0 +1,104 @@
+import type { View } from '../view.ts';
+import { levelStep } from './level-step.ts';
+import { outside, replaced, zoneFault } from './measure.ts';
+import type { FollowerMove, MoveCheck } from './step.ts';
+import { CopyTargets } from './targets.ts';
+import { vectorTail, vectorTailAfter } from './vector.ts';
+import { zoneStep } from './zone-step.ts';
+
+/** How far from the end followers' moves are put in one order, in copies that are not where they should be. */
+const HORIZON = 64;
+/** Moves that one look ahead may hold: chains and totals come on top of what is out of place. */
+const MAX_FORESEEN = 4 * HORIZON;
+/** Moves passed over for one decision; then the best is made though it is made good later. */
+const MAX_PASSED = 16;
+
+/** Whether so few copies are out of place that every move to the end can be foreseen. */
+export function isNearLevel(view: View, targets: CopyTargets): boolean {
+  let out = 0;
+  for (let r = 0; r < view.resourceCount; r++) {
+    if ((view.tally.shards[r] ?? 0) === 0) continue;
+    const { share } = targets.of(r);
+    for (const b of view.brokers.liveList) {
+      out += outside(view.tally.copiesOf(r, b), share.floor(b), share.ceiling(b));
+    }
+    if (out > HORIZON) return false;
+  }
+  for (let s = 0; s < view.shardCount; s++) {
+    if (view.counts[s] === 1) out += zoneFault(view, targets, view.resource(s), view.finished(s));
+    if (out > HORIZON) return false;
+  }
+  return true;
+}
+
+/**
+ * The followers' moves of steps 6 and 7 as they will be, whatever the slots: each on what the one before leaves. A
+ * pass starts them in this order, as slots become free, so that what is foreseen comes true; and a move that one of
+ * its successors would send back is not made: the next best is.
+ */
+export class Foresight {
+  readonly #future: View;
+  #known: FollowerMove[] | null = null;
+
+  constructor(view: View) {
+    this.#future = view.settled();
+  }
+
+  next(): FollowerMove | null {
+    this.#known ??= sequence(this.#future.settled(), []);
+    const passed: FollowerMove[] = [];
+    const first = this.#known[0] ?? null;
+    while (passed.length < MAX_PASSED) {
+      const [best, ...rest] = this.#known;
+      if (best === undefined) break;
+      if (!rest.some((later) => reverses(later, best))) return best;
+      passed.push(best);
+      this.#known = sequence(this.#future.settled(), passed);
+    }
+    if (first !== null) this.#known = null;
+    return first;
+  }
+
+  /** The move has been started: it counts as made. */
+  made(move: FollowerMove): void {
+    carryOut(this.#future, move);
+    this.#known = this.#known?.[0] === move ? this.#known.slice(1) : null;
+  }
+}
+
+/** What follows from a view, which is carried along; the first move is none of those passed over. */
+function sequence(future: View, passed: readonly FollowerMove[]): FollowerMove[] {
+  const moves: FollowerMove[] = [];
+  const isNew: MoveCheck = (from, to, shard) =>
+    !passed.some((move) => move.shard === shard && move.from === from && move.to === to);
+  const any = (): boolean => true;
+  while (moves.length < MAX_FORESEEN) {
+    const ok = moves.length === 0 ? isNew : any;
+    const targets = new CopyTargets(future);
+    const move = zoneStep(future, targets, ok) ?? levelStep(future, targets, any, ok);
+    if (move === null) break;
+    // What is passed over still counts in component (5): a longer chain may not lower it.
+    if (ok === isNew && passed.length > 0 && !lowersTail(future, targets, move)) break;
+    moves.push(move);
+    carryOut(future, move);
+  }
+  return moves;
+}
+
+function lowersTail(view: View, targets: CopyTargets, { shard, from, to }: FollowerMove): boolean {
+  const before = vectorTail(view, targets);
+  const after = vectorTailAfter(view, targets, shard, replaced(view.finished(shard), from, to), before);
+  for (const part of ['zones', 'copies', 'chain', 'totals'] as const) {
+    if (after[part] !== before[part]) return after[part] < before[part];
+  }
+  return false;
+}
+
+function reverses(later: FollowerMove, move: FollowerMove): boolean {
+  return later.shard === move.shard && later.from === move.to && later.to === move.from;
+}
+
+function carryOut(view: View, { shard, from, to }: FollowerMove): void {
+  const copies = view.finished(shard).map((b) => (b === from ? to : b));
+  view.endMove(shard, view.nextLeader(shard), copies);
+}
