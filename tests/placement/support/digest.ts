@@ -25,5 +25,5 @@ export function digestOfPlans(clusters: number, seed: number): string {
 if (process.argv[2] === 'digest') {
   const digest = digestOfPlans(Number(process.argv[3]), Number(process.argv[4]));
   if (isMainThread) process.stdout.write(digest);
-  else parentPort?.postMessage(digest);
+  else parentPort?.postMessage(digest, []);
 }
