@@ -66,8 +66,8 @@ export class Foresight {
   }
 }
 
-/** What follows from a view, which is carried along; the first move is none of those passed over. */
-function sequence(future: View, passed: readonly FollowerMove[]): FollowerMove[] {
+/** What follows from a view, which is carried along; the first move is none of those passed over, which may become more. */
+function sequence(future: View, passed: FollowerMove[]): FollowerMove[] {
   const moves: FollowerMove[] = [];
   const isNew: MoveCheck = (from, to, shard) =>
     !passed.some((move) => move.shard === shard && move.from === from && move.to === to);
@@ -78,7 +78,11 @@ function sequence(future: View, passed: readonly FollowerMove[]): FollowerMove[]
     const move = zoneStep(future, targets, ok) ?? levelStep(future, targets, any, ok);
     if (move === null) break;
     // What is passed over still counts in component (5): a longer chain may not lower it.
-    if (ok === isNew && passed.length > 0 && !lowersTail(future, targets, move)) break;
+    if (ok === isNew && passed.length > 0 && !lowersTail(future, targets, move)) {
+      passed.push(move);
+      if (passed.length === MAX_PASSED) break;
+      continue;
+    }
     moves.push(move);
     carryOut(future, move);
   }
