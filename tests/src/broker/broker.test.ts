@@ -136,8 +136,10 @@ describe('reference brokers under a planner', () => {
     // Two leaderships go where a copy must be made first, at 100 records a second.
     expect(w.world.nowMs - beganMs).toBeGreaterThan(5_000);
     await allServed();
+    // Once the leaders are level a follower may still move, so that copies are too.
     await w.until('every copy is whole, and no other is kept', () =>
       rows().every(({ shard, leader, replicas }) => {
+        if (replicas.length !== 2) return false;
         const whole = brokers.get(leader)?.broker.offsets(shard)?.acknowledged ?? 0;
         return [...brokers].every(
           ([id, { broker }]) =>
@@ -145,7 +147,6 @@ describe('reference brokers under a planner', () => {
         );
       }),
     );
-    expect(rows().every(({ replicas }) => replicas.length === 2)).toBe(true);
   });
 
   it('goes on where it was when the Raft leader changes at every step', async () => {
