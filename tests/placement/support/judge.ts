@@ -1,16 +1,4 @@
-import {
-  splitShard,
-  type ClusterFile,
-  type Operator,
-  type Phase,
-  type SimStep,
-} from '../../../placement/index.ts';
-
-/** No operator takes part. */
-export const operator: Operator = {
-  startMove: () => ({ refused: 'not in this test' }),
-  cancelMove: () => ({ refused: 'not in this test' }),
-};
+import { splitShard, type ClusterFile, type Phase, type SimStep } from '../../../placement/index.ts';
 
 function fail(text: string): never {
   throw new Error(text);
