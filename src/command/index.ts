@@ -1,4 +1,4 @@
-export { decodeCommand, encodeCommand, entryLimit } from './codec.ts';
+export { decodeCommand, encodeCommand } from './codec.ts';
 export { clusterProblem, type ClusterRows } from './cluster-rows.ts';
 export * from './limits.ts';
 export { idProblem, parseResource, parseShard, quote, resourceNameProblem, type ShardName } from './names.ts';

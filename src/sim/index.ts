@@ -1,14 +1,12 @@
-export { SimClock } from './clock.ts';
 export type { BootContext, Member, PlacementView, RegisterValue, SimKit, WriteRequest } from './cluster.ts';
-export { HEALTHY_DISK, SimDisk, type DiskFaults, type SimDiskCopy } from './disk.ts';
+export { SimDisk, type DiskFaults, type SimDiskCopy } from './disk.ts';
 export { drawPlan } from './draw.ts';
 export type { SimOperationRecord, SimOutput } from './history.ts';
-export { HEALTHY_LINK, SimNetwork, type Link } from './net.ts';
+export { SimNetwork, type Link } from './net.ts';
 export type { SimAction, SimOperation, SimPlan, SimRecordOperation, SimSettings } from './plan.ts';
 export { RAFT_KIT } from './raft-member.ts';
 export { SimRandom } from './random.ts';
 export { SERVER_KIT } from './server-member.ts';
 export { shrinkPlan } from './shrink.ts';
 export { runPlan, type SimOptions, type SimResult } from './run.ts';
-export { TraceHash } from './trace.ts';
 export { SimProcess, SimWorld } from './world.ts';

@@ -1,5 +1,5 @@
-export { ClusterState, HASH_INTERVAL } from './cluster-state.ts';
-export { asInteger, asString, Fields, Malformed } from './fields.ts';
+export { ClusterState } from './cluster-state.ts';
+export { asString, Fields, Malformed } from './fields.ts';
 export {
   ASSIGNMENT_STATES,
   KINDS,
