@@ -9,9 +9,10 @@ import type { Why } from './plan-types.ts';
 /**
  * Step 2, leaderships of brokers that are leaving: to an in-sync copy on a broker below its target where there is one,
  * then by copying towards targets; where caps or copies out of sync put targets out of reach, to the in-sync copy
- * that leads the least above its target, then to any broker with room.
+ * that leads the least above its target, then to any broker with room. Answers the shards whose target is full but will
+ * not stay so: they wait while other leaderships move.
  */
-export function drainLeaders(pass: Pass, moves: LeaderMoves, shards: readonly number[]): void {
+export function drainLeaders(pass: Pass, moves: LeaderMoves, shards: readonly number[]): readonly number[] {
   const { view } = pass;
   const resources = [...new Set(shards.map((s) => view.resource(s)))];
   for (const r of resources) {
@@ -23,13 +24,49 @@ export function drainLeaders(pass: Pass, moves: LeaderMoves, shards: readonly nu
     }
   }
   for (const r of resources) drainByCopying(pass, moves, r);
+  return drainElsewhere(
+    pass,
+    shards.filter((s) => view.free(s) && !reachable(pass, moves, s)),
+    (s) => getsRoom(pass, s),
+  );
+}
+
+/** Targets are out of reach: any destination will do, but for the shards that had better wait. Answers those. */
+export function drainElsewhere(
+  pass: Pass,
+  shards: readonly number[],
+  waits: (s: number) => boolean,
+): readonly number[] {
+  const { view } = pass;
+  const later: number[] = [];
   for (const s of shards) {
-    if (!view.free(s) || reachable(pass, moves, s)) continue;
+    if (!view.free(s)) continue;
+    if (waits(s)) {
+      later.push(s);
+      continue;
+    }
     const to = anyDestination(pass, s);
     if (to === NONE) pass.wait(s, 'no_destination', nowhereToGo(pass, s));
     else if (pass.hasSlot(mustCopy(pass, s, to), view.nextLeader(s), to))
       start(pass, s, to, 'targets_out_of_reach');
   }
+  return later;
+}
+
+/** A broker below its target is full, and leads what it is to give away: once it has, the shard moves there, and once. */
+function getsRoom(pass: Pass, s: number): boolean {
+  const { view, targets } = pass;
+  const r = view.resource(s);
+  const givesAway = (b: number): boolean => {
+    for (let x = 0; x < view.resourceCount; x++) {
+      if (view.tally.leadersOf(x, b) > targets.of(x, b)) return true;
+    }
+    return false;
+  };
+  return view.brokers.liveList.some(
+    (b) =>
+      view.tally.leadersOf(r, b) < targets.of(r, b) && !view.holds(s, b) && view.room(b) <= 0 && givesAway(b),
+  );
 }
 
 /** One of the resource's moves towards targets takes this shard, or could: it only waits for its turn. */

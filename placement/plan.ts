@@ -8,7 +8,7 @@ import {
   type FollowerMove,
 } from './copies/index.ts';
 import { startCopyMove, whyOf } from './copy-start.ts';
-import { drainCopies, drainLeaders } from './drain.ts';
+import { drainCopies, drainElsewhere, drainLeaders } from './drain.ts';
 import { admitNew, placeAll } from './first-placement.ts';
 import { LeaderMoves } from './leader-moves.ts';
 import { levelLeaders } from './level.ts';
@@ -76,11 +76,12 @@ function startMoves(pass: Pass): void {
 
 function startInOrder(pass: Pass, work: CopyWork): void {
   const moves = new LeaderMoves(pass);
-  drainLeaders(pass, moves, work.drainLeaders);
+  const waiting = drainLeaders(pass, moves, work.drainLeaders);
   const draining = drainCopies(pass, work.drainCopies);
   dropSurplus(pass, work.surplus);
   const restoring = restoreCopies(pass, work.restore);
   levelLeaders(pass, moves);
+  if (!handsOver(pass.view)) drainElsewhere(pass, waiting, () => false);
   if (!restoring && !draining && !work.later) levelCopies(pass);
 }
 
