@@ -56,7 +56,7 @@ export interface Member {
 export interface PlacementView {
   /** Where that shard's leader takes clients; `null`: nobody is known to. */
   addressOf(shard: string): string | null;
-  /** Whether all that this broker holds in sync is in sync on another too. */
+  /** Whether all brokers are live, and all that this one holds in sync is in sync on another too. */
   isSpare(broker: string): boolean;
   setDrain(broker: string, drain: boolean, deadlineMs: number): Promise<void>;
   /** What is not yet as it should be when all is whole and has come to rest; `null`: nothing. */
@@ -110,7 +110,6 @@ export class SimCluster {
   readonly #hosts = new Map<string, Host>();
   readonly #kit: SimKit;
   readonly #random: SimRandom;
-  #wiped = false;
 
   constructor(world: SimWorld, plan: SimPlan, kit: SimKit) {
     this.world = world;
@@ -213,13 +212,13 @@ export class SimCluster {
     if (host.process === null) host.rotten ||= host.disk.flipBit();
   }
 
-  /** A broker comes back with an empty disk, unless that could lose what was acknowledged. */
-  wipe(id: string, downMs: number): void {
+  /** A broker comes back with an empty disk; false where that could lose what was acknowledged, and it keeps it. */
+  wipe(id: string, downMs: number): boolean {
     const host = this.#host(id);
-    if (this.#wiped || host.process === null || !this.#isSpare(id)) return;
-    this.#wiped = true;
+    if (host.process === null || !this.#isSpare(id)) return false;
     this.kill(id, { powerCut: true, downMs });
     host.disk.wipe();
+    return true;
   }
 
   /** As the state says that no running member is ahead of. */

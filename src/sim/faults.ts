@@ -12,6 +12,8 @@ export class FaultInjector {
   readonly #drained = new Set<string>();
   readonly #onStranded: (leader: string) => void;
   #healed = false;
+  /** A broker has lost its disk: the others are left alone from then on. */
+  #sparesBrokers = false;
 
   /** `onStranded` is told which leader was cut off. */
   constructor(cluster: SimCluster, onStranded: (leader: string) => void) {
@@ -20,11 +22,25 @@ export class FaultInjector {
     const { world, plan } = cluster;
     for (const action of plan.actions) {
       world.schedule(action.atMs, `fault ${action.type}`, () => {
-        if (this.#healed) return;
+        if (this.#healed || (this.#sparesBrokers && this.#hitsBroker(action))) return;
         if (isMemberAction(action)) this.#hit(cluster.resolve(action.target), action);
         else this.#begin(action);
       });
     }
+  }
+
+  get #brokersAreWell(): boolean {
+    const { brokers } = this.#cluster.plan;
+    const isCut = [...this.#cuts].some(
+      ([pair, count]) => count > 0 && pair.split('>').some((id) => brokers.includes(id)),
+    );
+    return !isCut && brokers.every((id) => this.#cluster.process(id)?.stalled === false);
+  }
+
+  #hitsBroker(action: ClusterAction | MemberAction): boolean {
+    const { brokers } = this.#cluster.plan;
+    if (action.type === 'cut') return action.pairs.flat().some((id) => brokers.includes(id));
+    return 'target' in action && brokers.includes(action.target);
   }
 
   /** Brokers that an operator has emptied: to be taken back once all is whole. */
@@ -167,7 +183,8 @@ export class FaultInjector {
         process?.clock.jumpWall(action.byMs);
         break;
       case 'wipe':
-        cluster.wipe(id, action.downMs);
+        // Another broker that falls silent meanwhile would leave the wiped one as the only one held in sync.
+        if (this.#brokersAreWell) this.#sparesBrokers = cluster.wipe(id, action.downMs);
         break;
       case 'burst':
         this.#burst(id, action.writes);

@@ -127,9 +127,12 @@ class ServerMember implements Member, PlacementView {
   }
 
   isSpare(broker: string): boolean {
-    return [...this.#node.plane.state.assignments.values()].every(
+    const { assignments, brokers } = this.#node.plane.state;
+    const isUp = [...brokers.values()].every(({ lifecycle }) => lifecycle !== 'down');
+    const isHeldTwice = [...assignments.values()].every(
       ({ inSync }) => !inSync.includes(broker) || inSync.length > 1,
     );
+    return isUp && isHeldTwice;
   }
 
   async setDrain(broker: string, drain: boolean, deadlineMs: number): Promise<void> {
