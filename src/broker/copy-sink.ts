@@ -146,13 +146,14 @@ export class CopySink {
     const { shard } = log;
     switch (message.type) {
       case 'records': {
-        if (message.from !== log.end) {
+        const records = message.records.map(([of, payload]) => ({ epoch: of, payload }));
+        const end = await log.appendAt(message.from, records);
+        if (end === null) {
           this.#ask(shard, epoch);
           return;
         }
-        await log.append(message.records.map(([of, payload]) => ({ epoch: of, payload })));
         if (this.#connection === connection && this.#followed.get(shard)?.epoch === epoch) {
-          this.#send({ type: 'ack', shard, epoch, end: log.end });
+          this.#send({ type: 'ack', shard, epoch, end });
         }
         return;
       }

@@ -163,23 +163,15 @@ export class ShardLog {
 
   /** Resolves with the end they make, once on disk. Their epochs never fall. */
   append(records: readonly StoredRecord[]): Promise<number> {
-    return this.#inTurn(async () => {
-      const { id, end } = this.#meta;
-      const operations: StoreOperation[] = [];
-      const epochs = [...this.#meta.epochs];
-      records.forEach((record, i) => {
-        const last = epochs.at(-1)?.[0] ?? 0;
-        if (record.epoch < last)
-          throw new Error(`${this.shard}: a record of epoch ${record.epoch} after ${last}`);
-        if (record.epoch > last) epochs.push([record.epoch, end + i]);
-        operations.push({ type: 'put', key: recordKey(id, end + i), value: encodeRecord(end + i, record) });
-      });
-      const meta = { ...this.#meta, end: end + records.length, epochs };
-      operations.push({ type: 'put', key: metaKey(id), value: encodeMeta(meta) });
-      await this.#write(operations);
-      this.#meta = meta;
-      return meta.end;
-    });
+    return this.#inTurn(() => this.#append(records));
+  }
+
+  /**
+   * The same for records that belong at `from`; `null` where the log does not end there by the time it is their turn,
+   * and nothing is written: what came before them, or the same records sent twice, was still under way.
+   */
+  appendAt(from: number, records: readonly StoredRecord[]): Promise<number | null> {
+    return this.#inTurn(() => (this.#meta.end === from ? this.#append(records) : Promise.resolve(null)));
   }
 
   /** Records from an offset on; fewer than asked at the end. Throws `corrupt`. */
@@ -207,6 +199,24 @@ export class ShardLog {
       await this.#truncate(0);
       await this.#write([{ type: 'delete', key: metaKey(this.#meta.id) }]);
     });
+  }
+
+  async #append(records: readonly StoredRecord[]): Promise<number> {
+    const { id, end } = this.#meta;
+    const operations: StoreOperation[] = [];
+    const epochs = [...this.#meta.epochs];
+    records.forEach((record, i) => {
+      const last = epochs.at(-1)?.[0] ?? 0;
+      if (record.epoch < last)
+        throw new Error(`${this.shard}: a record of epoch ${record.epoch} after ${last}`);
+      if (record.epoch > last) epochs.push([record.epoch, end + i]);
+      operations.push({ type: 'put', key: recordKey(id, end + i), value: encodeRecord(end + i, record) });
+    });
+    const meta = { ...this.#meta, end: end + records.length, epochs };
+    operations.push({ type: 'put', key: metaKey(id), value: encodeMeta(meta) });
+    await this.#write(operations);
+    this.#meta = meta;
+    return meta.end;
   }
 
   async #truncate(end: number): Promise<void> {

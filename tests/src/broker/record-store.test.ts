@@ -48,6 +48,17 @@ describe('what a broker keeps on disk', () => {
     ]);
   });
 
+  it('records that belong elsewhere by their turn are not written, though they fitted when they came', async () => {
+    const log = await w.settled((await directory()).records.openShard(SHARD, 7));
+    // The same record sent by its leader at two epochs, the second while the first is on its way to the disk.
+    const [first, again] = await w.settled(
+      Promise.all([log.appendAt(0, records(1, 'a')), log.appendAt(0, records(1, 'a'))]),
+    );
+    expect([first, again]).toEqual([1, null]);
+    expect(await w.settled(log.appendAt(1, records(2, 'b')))).toBe(2);
+    expect((await w.settled(log.read(0, 10))).length).toBe(2);
+  });
+
   it('what was cut off or dropped stays so', async () => {
     const first = await directory();
     const log = await w.settled(first.records.openShard(SHARD, 7));
