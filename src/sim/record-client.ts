@@ -3,11 +3,14 @@ import type { Net } from '../net.ts';
 import type { SimCluster } from './cluster.ts';
 import type { SimRecordOperation } from './plan.ts';
 import type { RecordChecks, SeenRecord } from './record-checks.ts';
+import type { SimRandom } from './random.ts';
 import { SimProcess } from './world.ts';
 
 const REQUEST_MS = 2_000;
 const OPERATION_MS = 6_000;
 const RETRY_MS = 200;
+/** How often a client asks the broker that answered it last, without looking who leads now. */
+const HABIT = 0.5;
 
 type Answer =
   | { readonly type: 'append.ok'; readonly offset: number }
@@ -22,6 +25,9 @@ export class RecordClient {
   readonly #checks: RecordChecks;
   readonly #process: SimProcess;
   readonly #net: Net;
+  readonly #random: SimRandom;
+  /** Who answered for a shard last: clients go on asking it, right or wrong. */
+  readonly #lastLeader = new Map<string, string>();
   /** Which member is asked next. */
   #turn = 0;
 
@@ -30,6 +36,7 @@ export class RecordClient {
     this.#cluster = cluster;
     this.#checks = checks;
     this.#process = new SimProcess(cluster.world, name, { life: 1, driftPart: 0, wallOffsetMs: 0 });
+    this.#random = cluster.world.random(`client ${name}`);
     this.#net = cluster.network.netOf(this.#process);
   }
 
@@ -64,9 +71,11 @@ export class RecordClient {
     if (answer === 'unanswered') return type === 'append';
     switch (answer.type) {
       case 'append.ok':
+        this.#lastLeader.set(shard, address);
         this.#checks.acknowledged(shard, answer.offset, value, address);
         return true;
       case 'read.ok':
+        this.#lastLeader.set(shard, address);
         this.#checks.read(shard, answer, leastEnd, address);
         return true;
       case 'error':
@@ -77,6 +86,8 @@ export class RecordClient {
   }
 
   #leaderAddress(shard: string): string | null {
+    const known = this.#lastLeader.get(shard);
+    if (known !== undefined && this.#random.chance(HABIT)) return known;
     const { members } = this.#cluster.plan;
     const id = members[this.#turn++ % members.length] as string;
     return this.#cluster.member(id)?.placement?.addressOf(shard) ?? null;
