@@ -1,3 +1,6 @@
+import { findGroup } from '../../src/bootstrap.ts';
+import { createSystemClock } from '../../src/clock.ts';
+import type { Disk } from '../../src/disk.ts';
 import { describe, expect, it } from 'vitest';
 import { ServerWorld } from '../support/server-world.ts';
 
@@ -106,3 +109,38 @@ describe('forming a group', () => {
 async function groupFile(w: ServerWorld, id: string): Promise<boolean> {
   return w.disk(id).image().files.has(GROUP);
 }
+
+describe('a member asked by one that the group does not know', () => {
+  const members = ['n1', 'n2'].map((id) => ({ id, address: `${id}:1` }));
+  const group = (own: string) => ({
+    version: 1,
+    members: members.map((member) => ({ ...member, directoryId: member.id === 'n1' ? own : 'there' })),
+  });
+  const find = (answered: unknown): { outcome: Promise<unknown>; written: string[] } => {
+    const written: string[] = [];
+    const disk = {
+      readFile: async () => null,
+      replaceFile: async (path: string) => void written.push(path),
+    } as unknown as Disk;
+    const outcome = findGroup({
+      ...{ disk, clock: createSystemClock(), directory: '/d', memberId: 'n1', directoryId: 'here' },
+      ...{ hasState: false, initialClusterState: 'new' as const, members },
+      ask: async () => ({ directoryId: 'there', group: answered }),
+      serve: () => undefined,
+      onWaiting: () => undefined,
+    });
+    return { outcome, written };
+  };
+
+  it('is a founder where the group holds its very directory', async () => {
+    const { outcome, written } = find(group('here'));
+    await expect(outcome).resolves.toEqual(group('here'));
+    expect(written).toEqual(['/d/group.json']);
+  });
+
+  it('has lost its volume where the group holds another, and writes nothing', async () => {
+    const { outcome, written } = find(group('gone'));
+    await expect(outcome).rejects.toMatchObject({ code: 'wrong_directory' });
+    expect(written).toEqual([]);
+  });
+});
