@@ -59,6 +59,10 @@ export interface PlacementView {
   /** Whether all brokers are live, and all that this one holds in sync is in sync on another too. */
   isSpare(broker: string): boolean;
   setDrain(broker: string, drain: boolean, deadlineMs: number): Promise<void>;
+  /** Shards of which no broker has a copy that is known to be whole, though all brokers are live. */
+  lost(): string[];
+  /** What an operator says of a shard that is lost: it begins anew, empty. */
+  abandon(shard: string, deadlineMs: number): Promise<void>;
   /** What is not yet as it should be when all is whole and has come to rest; `null`: nothing. */
   unsettled(): string | null;
 }

@@ -1,5 +1,5 @@
 import { SimClient } from './client.ts';
-import { SimCluster, type Member, type SimKit } from './cluster.ts';
+import { SimCluster, type Member, type PlacementView, type SimKit } from './cluster.ts';
 import { KEYS } from './draw-actions.ts';
 import { FaultInjector } from './faults.ts';
 import { History, type SimOperationRecord } from './history.ts';
@@ -72,6 +72,7 @@ class Run {
   readonly #records = new RecordChecks();
   #recoveryMs = 0;
   #strandings = 0;
+  #settled = false;
 
   constructor(plan: SimPlan, options: SimOptions) {
     this.#plan = plan;
@@ -189,6 +190,7 @@ class Run {
   async #settle(drained: readonly string[]): Promise<void> {
     const waiting = new Set(drained);
     for (const broker of drained) this.#guard(this.#takeBack(broker).then(() => void waiting.delete(broker)));
+    this.#guard(this.#giveUpLost());
     let unsettled: string | null = null;
     await this.#within(
       SETTLE_MS,
@@ -199,22 +201,46 @@ class Run {
         return unsettled === null && waiting.size === 0;
       },
     );
+    this.#settled = true;
     const reader = new RecordClient('reader', this.#cluster, this.#records);
     const shards = new Set(this.#plan.records.map((operation) => operation.shard));
     this.#guard(reader.readAll([...shards].sort()));
     await this.#within(READ_ALL_MS, 'a read of every shard', () => reader.done);
   }
 
+  /**
+   * A shard placed on one broker alone, which then came back with an empty disk, waits for its operator. The faults
+   * wipe no broker that alone holds what was acknowledged, so nothing that was may be missing afterwards.
+   */
+  async #giveUpLost(): Promise<void> {
+    while (!this.#settled) {
+      const placement = this.#leaderPlacement;
+      for (const shard of placement?.lost() ?? []) {
+        await placement?.abandon(shard, TAKE_BACK_MS).catch(() => {
+          // Another leader, or placed meanwhile: looked at again.
+        });
+      }
+      await this.#pause(TAKE_BACK_MS);
+    }
+  }
+
+  get #leaderPlacement(): PlacementView | null {
+    return this.#cluster.member(this.#cluster.resolve(ANY_LEADER))?.placement ?? null;
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise<void>((resolve) => this.#world.schedule(ms, 'pause', resolve));
+  }
+
   async #takeBack(broker: string): Promise<void> {
     for (;;) {
-      const placement = this.#cluster.member(this.#cluster.resolve(ANY_LEADER))?.placement;
+      const placement = this.#leaderPlacement;
       try {
-        if (placement !== undefined && placement !== null)
-          return await placement.setDrain(broker, false, TAKE_BACK_MS);
+        if (placement !== null) return await placement.setDrain(broker, false, TAKE_BACK_MS);
       } catch {
         // Another leader, or none yet.
       }
-      await new Promise<void>((resolve) => this.#world.schedule(TAKE_BACK_MS, 'take back', resolve));
+      await this.#pause(TAKE_BACK_MS);
     }
   }
 

@@ -139,6 +139,16 @@ class ServerMember implements Member, PlacementView {
     await this.#node.plane.propose({ type: 'setDrain', broker, drain }, { deadlineMs });
   }
 
+  lost(): string[] {
+    const { assignments, brokers } = this.#node.plane.state;
+    if ([...brokers.values()].some(({ lifecycle }) => lifecycle !== 'live')) return [];
+    return [...assignments.values()].filter(({ inSync }) => inSync.length === 0).map(({ shard }) => shard);
+  }
+
+  async abandon(shard: string, deadlineMs: number): Promise<void> {
+    await this.#node.plane.propose({ type: 'abandonShard', shard, expectedGeneration: null }, { deadlineMs });
+  }
+
   unsettled(): string | null {
     return unsettledPart(this.#node.plane.state);
   }
