@@ -44,7 +44,7 @@ export class LeaderRequests {
     if (leadership.leads && leadership.transferringTo === null) {
       this.#transfer = null;
       transfer.reject(
-        new RaftError('refused', `${transfer.to} did not take over within an election time-out`),
+        new RaftError('refused', `${transfer.to} did not take over within an election time-out: the leader has not changed`),
       );
     } else if (!leadership.leads && leadership.leaderId !== null) {
       this.#transfer = null;

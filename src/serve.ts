@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CliExit } from './cli/index.ts';
 import { createSystemClock } from './clock.ts';
-import { readServeConfig, SERVE_OPTIONS } from './config.ts';
+import { readServeConfig, SERVE_OPTIONS, type ServeConfig } from './config.ts';
 import { WorkerPlanner } from './control/index.ts';
 import { createLevelDisk } from './disk-level.ts';
 import { ERRORS, EvenkeelError } from './errors.ts';
@@ -19,7 +19,7 @@ export function addServe(program: Command): void {
     .command('serve')
     .description('run one control-plane node')
     .action(async (flags: Record<string, unknown>) => {
-      throw new CliExit(await serve(flags));
+      throw new CliExit(await serve(configOf(command, flags)));
     });
   for (const { flag, value, environment, description, fallback } of SERVE_OPTIONS) {
     const ending = fallback === null || fallback === '' ? '' : `; ${fallback} unless given`;
@@ -27,8 +27,17 @@ export function addServe(program: Command): void {
   }
 }
 
-async function serve(flags: Readonly<Record<string, unknown>>): Promise<number> {
-  const config = readServeConfig(flags, process.env);
+/** An option that is missing or wrong is a slip of usage, as it is of every other command. */
+function configOf(command: Command, flags: Readonly<Record<string, unknown>>): ServeConfig {
+  try {
+    return readServeConfig(flags, process.env);
+  } catch (error) {
+    if (!(error instanceof EvenkeelError)) throw error;
+    return command.error(`error: ${error.message} (${error.code})`);
+  }
+}
+
+async function serve(config: ServeConfig): Promise<number> {
   const logger = createLogger({ level: config.logLevel, node: config.nodeId });
   const signal = new Promise<'signal'>((resolve) => {
     process.once('SIGINT', () => resolve('signal'));

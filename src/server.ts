@@ -13,6 +13,7 @@ import type { ServeConfig } from './config.ts';
 import { Control, InlinePlanner, type PlannerHost } from './control/index.ts';
 import type { Disk } from './disk.ts';
 import { FrontDoor } from './front-door.ts';
+import { handOver, serveTransfer } from './hand-over.ts';
 import { openDataDirectory, type DataDirectory } from './log/index.ts';
 import type { Logger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
@@ -22,9 +23,6 @@ import type { StateView } from './state/index.ts';
 import { VERSION } from './version.ts';
 import { ChangeRing, type ChangeFeed } from './watch/index.ts';
 import { createAdminSurface, createBrokerSurface, PeerTransport } from './wire/index.ts';
-
-/** How long a node that is told to stop tries to hand its leadership over first. */
-const HAND_OVER_MS = 2_000;
 
 export interface NodeOptions {
   readonly config: ServeConfig;
@@ -114,6 +112,8 @@ async function build(options: NodeOptions, stoppers: Stoppers): Promise<RunningN
     addresses,
   });
 
+  serveTransfer(plane, { raft, clock });
+
   let draining = false;
   let storageOpen = true;
   raft.onFatal((error) => {
@@ -148,7 +148,7 @@ async function build(options: NodeOptions, stoppers: Stoppers): Promise<RunningN
     peerAddress: peers.address,
     stop: async () => {
       draining = true;
-      await handOver(raft, clock, logger);
+      await handOver({ raft, clock }, logger);
       await stoppers.run();
     },
   };
@@ -206,21 +206,6 @@ function startRaft(
     random,
     limits: config.raft,
   });
-}
-
-/** To the member that has the most of the log, so that writes go on at once. */
-async function handOver(raft: RaftNode, clock: Clock, logger: Logger): Promise<void> {
-  const { role, progress, term } = raft.status();
-  if (role !== 'leader') return;
-  const heard = Object.entries(progress).filter(([, peer]) => peer.active && !peer.lost);
-  const [best] = heard.sort(([a, x], [b, y]) => y.match - x.match || (a < b ? -1 : 1));
-  if (best === undefined) return;
-  try {
-    await raft.transferLeadership(best[0], clock.now() + HAND_OVER_MS);
-    logger.info({ term, to: best[0] }, 'handed the leadership over');
-  } catch (error) {
-    logger.warn({ term, to: best[0], error: String(error) }, 'could not hand the leadership over');
-  }
 }
 
 function logLeadership(plane: Plane, logger: Logger): void {

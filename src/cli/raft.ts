@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { RaftStatusView } from '../control-plane.ts';
+import { EvenkeelError } from '../errors.ts';
 import type { CliEnvironment } from './environment.ts';
 import { table, type Column } from './output.ts';
 import { clusterCommand } from './session.ts';
@@ -30,6 +31,38 @@ export function addRaft(program: Command, environment: CliEnvironment): void {
       show({ data: status, text: (wide) => [...lines, table(COLUMNS, members, wide)].join('\n') });
     },
   );
+  addTransferLeadership(raft, environment);
+}
+
+function addTransferLeadership(raft: Command, environment: CliEnvironment): void {
+  clusterCommand(
+    raft
+      .command('transfer [member]')
+      .description('hand the leadership to another voter, or to the one with the most of the log'),
+    environment,
+    async ({ client, done }, _options, [member]) => {
+      try {
+        const params = member === undefined ? {} : { to: member };
+        const answer = await client.write<Transferred>('raft.transfer', params);
+        done(`${answer.to} leads term ${answer.term} instead of ${answer.from}`, answer);
+      } catch (error) {
+        if (!isLostAnswer(error, member)) throw error;
+        done(`${member} leads`, error.data);
+      }
+    },
+  );
+}
+
+interface Transferred {
+  readonly from: string;
+  readonly to: string;
+  readonly term: number;
+}
+
+/** The first try's answer was lost with its connection, and the second one finds done what it asks for. */
+function isLostAnswer(error: unknown, member: string | undefined): error is EvenkeelError {
+  if (!(error instanceof EvenkeelError) || error.code !== 'refused' || member === undefined) return false;
+  return error.data['tries'] !== 1 && error.data['leader'] === member;
 }
 
 export function addMember(program: Command, environment: CliEnvironment): void {

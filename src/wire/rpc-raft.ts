@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { counterSchema } from './rpc-schemas.ts';
-import { defineRead } from './rpc-types.ts';
+import { counterSchema, idSchema } from './rpc-schemas.ts';
+import { asAnswer } from './rpc-shard.ts';
+import { defineRead, defineWrite } from './rpc-types.ts';
 
 const configured = z.object({ id: z.string(), address: z.string(), voter: z.boolean() });
 
@@ -33,4 +34,18 @@ const members = defineRead({
   handler: ({ plane }) => ({ items: plane.raftStatus().members }),
 });
 
-export const RAFT_METHODS = [status, members];
+const transfer = defineWrite({
+  name: 'raft.transfer',
+  summary: 'Hand the leadership to another voter, or to whichever has the most of the log',
+  params: { to: idSchema.optional() },
+  answer: { from: idSchema, to: idSchema, term: counterSchema, leaderId: idSchema },
+  http: { verb: 'POST', path: '/raft/transfer' },
+  async handler(context, { to }) {
+    const params = { to: to ?? null, deadlineMs: context.remainingMs() };
+    const answer = asAnswer(await context.askLeader('raft.transfer', params));
+    // The node that was asked may not have heard of the new leader yet.
+    return { ...answer, leaderId: answer['to'] };
+  },
+});
+
+export const RAFT_METHODS = [status, members, transfer];

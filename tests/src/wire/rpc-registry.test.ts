@@ -20,6 +20,7 @@ beforeAll(async () => {
   for (const command of importOf(rows)) node.plane.harness.ok(command);
   const emptyPlan: Pick<Plan, 'steps' | 'waiting'> = { steps: [], waiting: [] };
   node.plane.serve('placement.plan', async () => emptyPlan);
+  node.plane.serve('raft.transfer', async () => ({ from: 'n2', to: 'n1', term: 3 }));
   node.plane.serve('placement.status', async () => ({
     paused: false,
     level: true,
@@ -40,6 +41,7 @@ const GOOD: Record<string, Record<string, unknown>> = {
   'cluster.health': { consistency: 'local' },
   'raft.status': {},
   'member.list': {},
+  'raft.transfer': { to: 'n1' },
   'broker.list': { deadlineMs: 1_000 },
   'broker.show': { id: 'b1' },
   'broker.drain': { id: 'b2' },
