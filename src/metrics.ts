@@ -1,13 +1,11 @@
-import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { Counter, Registry } from 'prom-client';
 import type { Clock } from '../raft/index.ts';
 import type { LastPlan, PassStats } from './control/index.ts';
 import type { ControlPlane } from './control-plane.ts';
+import { gauge, type Described, type Labels } from './metrics-gauge.ts';
 import { countReasons, placementFigures, type PlacementFigures } from './metrics-placement.ts';
+import type { ProcessMetrics } from './metrics-process.ts';
 
-const LOOP_RESOLUTION_MS = 10;
-const LOOP_QUANTILES = ['0.5', '0.99', '0.999'];
-const NS_PER_SECOND = 1e9;
 const MS_PER_SECOND = 1_000;
 const LIFECYCLES = ['live', 'draining', 'down', 'left'];
 
@@ -15,7 +13,6 @@ const LIFECYCLES = ['live', 'draining', 'down', 'left'];
 export interface Metrics {
   readonly contentType: string;
   exposition(): Promise<string>;
-  stop(): void;
 }
 
 /** What the metrics read of this node's `Control`. */
@@ -30,55 +27,24 @@ export function createMetrics(parts: {
   readonly plane: ControlPlane;
   readonly control: ControlFigures;
   readonly clock: Clock;
+  /** `null` where the node has not a process of its own. */
+  readonly ofProcess: ProcessMetrics | null;
 }): Metrics {
-  const { plane, control, clock } = parts;
+  const { plane, control, clock, ofProcess } = parts;
   const registry = new Registry();
   registry.setDefaultLabels({ node: plane.nodeId });
-  collectDefaultMetrics({ register: registry });
-  const loop = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
-  loop.enable();
   addRaft(registry, plane);
-  addLoop(registry, loop);
   addState(registry, plane);
   addPlacement(registry, plane, clock);
   addPasses(registry, control.stats);
   addLastPlan(registry, control);
   return {
     contentType: registry.contentType,
-    exposition: () => registry.metrics(),
-    stop: () => loop.disable(),
-  };
-}
-
-type Labels = Readonly<Record<string, string>>;
-
-interface Described {
-  readonly name: string;
-  readonly help: string;
-  readonly labelNames?: readonly string[];
-}
-
-type Reading = number | readonly (readonly [Labels, number])[];
-
-/** A gauge read at each scrape: a number, or one for each set of labels. */
-function gauge(
-  registry: Registry,
-  { name, help, labelNames = [] }: Described,
-  read: () => Reading | Promise<Reading>,
-): void {
-  const metric = new Gauge({
-    name: `evenkeel_${name}`,
-    help,
-    labelNames,
-    registers: [],
-    async collect() {
-      const values = await read();
-      this.reset();
-      if (typeof values === 'number') this.set(values);
-      else for (const [labels, value] of values) this.set(labels, value);
+    exposition: async () => {
+      const parts = [await registry.metrics(), (await ofProcess?.exposition()) ?? ''];
+      return parts.join('');
     },
-  });
-  registry.registerMetric(metric);
+  };
 }
 
 /** A counter that somebody else counts, read at each scrape. */
@@ -110,26 +76,6 @@ function addRaft(registry: Registry, plane: ControlPlane): void {
   add('applied_index', 'Highest applied index', () => plane.raftStatus().appliedIndex);
   add('last_index', 'Last index of the log', () => plane.raftStatus().lastIndex);
   add('ready', '1 while caught up and a leader is known', () => Number(plane.raftStatus().ready));
-}
-
-function addLoop(registry: Registry, loop: IntervalHistogram): void {
-  const described = {
-    name: 'event_loop_delay_seconds',
-    help: 'How much later than due the event loop ran a timer, since the last scrape',
-    labelNames: ['quantile'],
-  };
-  gauge(registry, described, () => {
-    const rows = LOOP_QUANTILES.map(
-      (quantile) => [{ quantile }, loop.percentile(Number(quantile) * 100)] as const,
-    );
-    const all = [...rows, [{ quantile: '1' }, loop.max] as const];
-    loop.reset();
-    // What is measured is the time between two runs of a timer, its own period included.
-    return all.map(([labels, ns]) => [
-      labels,
-      Math.max(0, ns / NS_PER_SECOND - LOOP_RESOLUTION_MS / MS_PER_SECOND),
-    ]);
-  });
 }
 
 function addState(registry: Registry, { state }: ControlPlane): void {

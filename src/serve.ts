@@ -6,6 +6,7 @@ import { WorkerPlanner } from './control/index.ts';
 import { createLevelDisk } from './disk-level.ts';
 import { ERRORS, EvenkeelError } from './errors.ts';
 import { createLogger } from './logger.ts';
+import { createProcessMetrics } from './metrics-process.ts';
 import { createWebSocketNet } from './net-ws.ts';
 import { createSystemRandom } from './random.ts';
 import { startNode, type RunningNode } from './server.ts';
@@ -54,6 +55,7 @@ async function serve(config: ServeConfig): Promise<number> {
     random: createSystemRandom(),
     logger,
     planner: (state, feed) => new WorkerPlanner(state, feed, { clock, log: logger }),
+    processMetrics: createProcessMetrics(config.nodeId),
     onFatal: (error) => stoppedItself(error),
   });
   let node: RunningNode | 'signal';

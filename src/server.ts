@@ -17,6 +17,7 @@ import { handOver, serveTransfer } from './hand-over.ts';
 import { openDataDirectory, type DataDirectory } from './log/index.ts';
 import type { Logger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
+import type { ProcessMetrics } from './metrics-process.ts';
 import type { Net } from './net.ts';
 import { askPeer, Plane, serveToPeers } from './plane.ts';
 import type { StateView } from './state/index.ts';
@@ -33,6 +34,8 @@ export interface NodeOptions {
   readonly logger: Logger;
   /** Where plans are made; on this thread unless given. */
   readonly planner?: (state: StateView, feed: ChangeFeed) => PlannerHost;
+  /** Shown with the node's own metrics, where it has the process to itself. */
+  readonly processMetrics?: ProcessMetrics;
   /** Lets a harness look at, or come between, the parts that consensus rests on. */
   readonly observe?: {
     storage(storage: RaftStorage): RaftStorage;
@@ -127,8 +130,7 @@ async function build(options: NodeOptions, stoppers: Stoppers): Promise<RunningN
   stoppers.add(() => control.stop());
   const brokers = createBrokerSurface({ plane, clock });
   stoppers.add(() => brokers.drain());
-  const metrics = createMetrics({ plane, control, clock });
-  stoppers.add(() => metrics.stop());
+  const metrics = createMetrics({ plane, control, clock, ofProcess: options.processMetrics ?? null });
   const admin = createAdminSurface({
     plane,
     clock,

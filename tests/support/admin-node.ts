@@ -11,10 +11,13 @@ import { EvenkeelError } from '../../src/errors.ts';
 import type { Command } from '../../src/command/index.ts';
 import type { LastPlan } from '../../src/control/index.ts';
 import { createMetrics } from '../../src/metrics.ts';
+import { createProcessMetrics } from '../../src/metrics-process.ts';
 import { createWebSocketNet } from '../../src/net-ws.ts';
 import type { Listener } from '../../src/net.ts';
 import { createAdminSurface, type AdminSurface } from '../../src/wire/index.ts';
 import { Harness } from '../src/apply/harness.ts';
+
+const PROCESS = createProcessMetrics('n1');
 
 type Service = (params: unknown) => Promise<unknown>;
 
@@ -137,7 +140,7 @@ export class AdminNode {
         return lastPlan();
       },
     };
-    const metrics = createMetrics({ plane: this.plane, control, clock: this.clock });
+    const metrics = createMetrics({ plane: this.plane, control, clock: this.clock, ofProcess: PROCESS });
     this.surface = createAdminSurface({
       plane: this.plane,
       clock: this.clock,
