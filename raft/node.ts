@@ -242,13 +242,13 @@ export class RaftNode {
   }
 
   #leaderRefusal(): RaftError | null {
-    const { role, leaderId } = this.#core;
-    if (role === 'leader') return null;
-    return new RaftError(
-      'notLeader',
-      leaderId === null ? 'no leader is known' : `${leaderId} leads`,
-      leaderId,
-    );
+    return this.#core.role === 'leader' ? null : this.#notLeader();
+  }
+
+  #notLeader(): RaftError {
+    const { leaderId } = this.#core;
+    const why = leaderId === null ? 'no leader is known' : `${leaderId} leads`;
+    return new RaftError('notLeader', why, leaderId);
   }
 
   /** Runs one input against the core; a fault there stops the node. */
@@ -331,8 +331,7 @@ export class RaftNode {
 
   /** Hands the core what its callers ask for. While the leadership is being handed over, proposals wait. */
   #feed(): void {
-    const notLeader = this.#leaderRefusal();
-    if (notLeader !== null) this.#proposals.refuseInbox(notLeader);
+    if (this.#core.role !== 'leader') this.#proposals.refuseInbox(() => this.#notLeader());
     else if (this.#core.transferringTo === null) {
       this.#proposals.place(this.#core.term, (data) => this.#core.propose(data));
     }

@@ -102,10 +102,13 @@ export class PendingProposals {
     }
   }
 
-  refuseInbox(error: RaftError): void {
+  /** Called every turn of a member that does not lead: an error is made, with its stack, only where one is needed. */
+  refuseInbox(why: () => RaftError): void {
+    if (this.#inbox.length === 0) return;
     const refused = this.#inbox;
     this.#inbox = [];
     this.inboxBytes = 0;
+    const error = why();
     for (const proposal of refused) proposal.reject(error);
   }
 
@@ -131,7 +134,7 @@ export class PendingProposals {
   }
 
   failAll(): void {
-    this.refuseInbox(new RaftError('stopped', 'the node has stopped'));
+    this.refuseInbox(() => new RaftError('stopped', 'the node has stopped'));
     for (const proposal of this.#placed.values()) {
       proposal.reject(new RaftError('outcomeUnknown', 'the node stopped before the proposal was applied'));
     }

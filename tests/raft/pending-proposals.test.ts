@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkedLimits, type Entry, type RaftError } from '../../raft/index.ts';
+import { checkedLimits, RaftError, type Entry } from '../../raft/index.ts';
 import { PendingProposals } from '../../raft/pending-proposals.ts';
 
 const at = (index: number, term: number): Entry => ({
@@ -42,6 +42,23 @@ describe('pending proposals', () => {
     expect(await older).toBe('outcomeUnknown');
     pending.applied(at(9, 4), 'newer');
     expect(await newer).toBe('newer');
+  });
+
+  test('an error is made only where a proposal waits to be refused', async () => {
+    const pending = new PendingProposals(checkedLimits());
+    let made = 0;
+    const refuse = (): void =>
+      pending.refuseInbox(() => {
+        made += 1;
+        return new RaftError('notLeader', 'n2 leads', 'n2');
+      });
+    refuse();
+    expect(made).toBe(0);
+    const waiting = [1, 2].map(() => pending.add(new Uint8Array(0), 100));
+    refuse();
+    expect(made).toBe(1);
+    for (const each of waiting) await expect(each).rejects.toMatchObject({ code: 'notLeader' });
+    expect(pending.size).toBe(0);
   });
 
   test('a snapshot that goes past leaves the outcome open', async () => {
