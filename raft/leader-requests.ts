@@ -44,7 +44,10 @@ export class LeaderRequests {
     if (leadership.leads && leadership.transferringTo === null) {
       this.#transfer = null;
       transfer.reject(
-        new RaftError('refused', `${transfer.to} did not take over within an election time-out: the leader has not changed`),
+        new RaftError(
+          'refused',
+          `${transfer.to} did not take over within an election time-out: the leader has not changed`,
+        ),
       );
     } else if (!leadership.leads && leadership.leaderId !== null) {
       this.#transfer = null;

@@ -55,11 +55,12 @@ function replace(state: ClusterState, rows: ClusterRows): void {
   for (const shard of [...state.assignments.keys()]) state.deleteAssignment(shard);
   for (const key of [...state.resources.keys()]) state.deleteResource(key);
   for (const id of [...state.brokers.keys()]) state.deleteBroker(id);
-  const incarnationFloor = state.header.incarnationFloor;
+  const floor = state.header.incarnationFloor;
   for (const broker of rows.brokers) {
     state.putBroker({
       ...broker,
-      incarnation: broker.incarnation + incarnationFloor,
+      // Never that of a session which lives, even where the file counts from 0: its broker has to register again.
+      incarnation: floor === 0 ? broker.incarnation : floor + Math.max(1, broker.incarnation),
       addresses: {},
       labels: {},
       storeId: null,

@@ -33,7 +33,9 @@ function notServing(
   { broker, incarnation }: { broker: string; incarnation: number },
 ): Outcome | null {
   const row = state.brokers.get(broker);
-  if (row === undefined) return refuse('must_register', `broker ${broker} is not registered`);
+  if (row === undefined || row.imported) {
+    return refuse('must_register', `broker ${broker} is not registered`);
+  }
   if (row.incarnation !== incarnation) {
     return refuse(
       'stale_incarnation',

@@ -111,7 +111,8 @@ export function sign(tenure: Tenure, state: StateView, params: SessionParams): B
 /** Its row, if that incarnation is the newest and not gone. */
 function current(state: StateView, broker: string, incarnation: number): BrokerRow {
   const row = state.brokers.get(broker);
-  if (row === undefined || row.incarnation < incarnation) {
+  // An imported row is no registration of this process: it speaks for the broker once it has registered anew.
+  if (row === undefined || row.incarnation < incarnation || row.imported) {
     throw new EvenkeelError(
       'must_register',
       `no registration ${incarnation} of broker ${broker} is known; register without an incarnation`,

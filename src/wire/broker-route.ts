@@ -95,10 +95,7 @@ class Surface implements BrokerSurface {
 
   #note(change: Change): void {
     if (change.kind !== 'broker') return;
-    const { id, incarnation } = change.broker;
-    for (const session of [...this.#sessions]) {
-      if (session.self?.broker === id) session.endIfOlderThan(incarnation);
-    }
+    for (const session of [...this.#sessions]) session.endIfReplaced(change.broker);
   }
 
   #endReplaced(): void {

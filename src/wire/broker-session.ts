@@ -10,6 +10,7 @@ import type { BrokerServices, SessionParams } from '../broker-services.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { Connection } from '../net.ts';
+import type { BrokerRow } from '../state/index.ts';
 import { readEnvelope, readRequest, ProtocolFault, type BrokerRequest } from './broker-requests.ts';
 import { resolve, waitForRevision } from './broker-resolve.ts';
 import { BrokerWatch, type SnapshotGate } from './broker-watch.ts';
@@ -58,18 +59,14 @@ export class BrokerSession {
     connection.onClose = () => this.#ended();
   }
 
-  /** The id it registered under, and with which incarnation. */
-  get self(): SessionParams | null {
-    return this.#self;
-  }
-
-  /** Its broker has registered anew. Whether that was this very connection is known once its own answer is here. */
-  endIfOlderThan(incarnation: number): void {
-    if (this.#self === null || this.#registering || this.#self.incarnation >= incarnation) return;
-    this.close(
-      CLOSE.replaced,
-      `broker ${this.#self.broker} has registered anew as incarnation ${incarnation}`,
-    );
+  /**
+   * Its broker has registered anew. Whether that was this very connection is known once its own answer is here. An
+   * imported row is nobody's registration: what this session says next is answered `must_register`.
+   */
+  endIfReplaced({ id, incarnation, imported }: BrokerRow): void {
+    const self = this.#self;
+    if (self?.broker !== id || this.#registering || imported || self.incarnation >= incarnation) return;
+    this.close(CLOSE.replaced, `broker ${id} has registered anew as incarnation ${incarnation}`);
   }
 
   close(code: number, reason: string): void {
@@ -164,7 +161,8 @@ export class BrokerSession {
       return answer;
     } finally {
       this.#registering = false;
-      this.endIfOlderThan(plane.state.brokers.get(broker.id)?.incarnation ?? 0);
+      const row = plane.state.brokers.get(broker.id);
+      if (row !== undefined) this.endIfReplaced(row);
     }
   }
 

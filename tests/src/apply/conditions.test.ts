@@ -201,7 +201,7 @@ describe('a decision made of a state that has changed', () => {
         }
         sameEverywhere(h);
       }),
-      { numRuns: 150 },
+      { numRuns: 150, seed: 1 },
     );
     expect([...seen].sort()).toEqual(expect.arrayContaining(['accepted', 'limit_exceeded', 'stale']));
   });

@@ -115,6 +115,35 @@ describe('an import', () => {
     expect(h.register('b1')).toMatchObject({ incarnation: 4 });
   });
 
+  it('over a used cluster gives no broker the incarnation that a process of it lives in, though the file counts from 0', () => {
+    const h = new Harness();
+    const { incarnation } = h.register('b1');
+    for (const command of importOf(
+      { ...rows(), brokers: [brokerRow('b1'), brokerRow('b2')] },
+      { overwrite: true },
+    )) {
+      h.ok(command);
+    }
+    expect(h.broker('b1').incarnation).toBe(incarnation + 1);
+    expect(h.broker('b2').incarnation).toBe(incarnation + 1);
+  });
+
+  it.each(['report', 'confirm'] as const)(
+    'takes no %s of a broker before it has registered, by whatever incarnation',
+    (type) => {
+      const h = new Harness();
+      for (const command of importOf(rows())) h.ok(command);
+      const { incarnation } = h.broker('b1');
+      const shard = { shard: 'stream:s/0', generation: 9 };
+      const command =
+        type === 'confirm'
+          ? { type, broker: 'b1', incarnation, shards: [shard] }
+          : { type, broker: 'b1', incarnation, shards: [{ ...shard, inSync: ['b1'], drained: false }] };
+      expect(h.refused(command)).toMatchObject({ code: 'must_register' });
+      expect(h.assignment()).toMatchObject({ generation: 9, inSync: ['b1', 'b2'] });
+    },
+  );
+
   it('carries moves on: slots are taken, the destination is the one in the file', () => {
     const h = new Harness();
     const given = rows();

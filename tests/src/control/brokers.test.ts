@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { BrokerClient } from '../../../src/client/index.ts';
 import { BrokerWorld } from '../../support/broker-world.ts';
 import { assign, createStream } from '../../support/placed.ts';
+import { assignmentRow, brokerRow, importOf, resource } from '../apply/harness.ts';
 
 async function world(): Promise<BrokerWorld> {
   const w = new BrokerWorld({});
@@ -60,6 +61,28 @@ describe('brokers and their leader', () => {
     await w.until('it has registered anew', () => b1.events.length === 2);
     expect(row('b1')).toMatchObject({ lifecycle: 'live', downSinceMs: null });
     expect(b1.events).toEqual(['registered 1', 'registered 2']);
+  });
+
+  it('brokers of a cluster that an import overwrites register anew, and are not taken for replaced', async () => {
+    const b1 = client(w, 'b1', 's1');
+    const b2 = client(w, 'b2', 's2');
+    await w.until('both have leases', () => b1.client.hasLease() && b2.client.hasLease());
+    // b2 is not in the file, which counts from 0 as a fresh one does.
+    const stream = { ...resource('s'), replicationFactor: 1 };
+    const rows = {
+      brokers: [brokerRow('b1')],
+      resources: [stream],
+      assignments: [assignmentRow('stream:s/0', ['b1'])],
+    };
+    for (const command of importOf(rows, { overwrite: true })) await w.write(command);
+    await w.until('both have registered anew', () => [b1, b2].every(({ events }) => events.length > 1));
+    // One above the row of the file, itself one above the session that lived; b2 has no row at all.
+    expect(b1.events).toEqual(['registered 1', 'registered 3']);
+    expect(b2.events).toEqual(['registered 1', 'registered 2']);
+    await w.run(20_000);
+    expect(b1.client.hasLease() && b2.client.hasLease()).toBe(true);
+    expect(row('b1')).toMatchObject({ imported: false, storeId: 's1' });
+    expect(b1.client.view.assignments.get('stream:s/0')).toMatchObject({ leader: 'b1', state: 'assigning' });
   });
 
   it('a new leader gives every broker a full window, and a resumed session writes nothing', async () => {
