@@ -1,6 +1,6 @@
 import { Admission } from './admission.ts';
 import { NO_CAP, NONE } from './broker-table.ts';
-import { dealFollowers, finishDealing } from './copies/index.ts';
+import { dealFollowers } from './copies/index.ts';
 import type { Pass } from './pass.ts';
 import { Placer } from './place.ts';
 import type { Why } from './plan-types.ts';
@@ -56,7 +56,8 @@ function noRoom(pass: Pass, factor: number): string {
 export function placeAll(pass: Pass, fresh: readonly number[], ephemeral: readonly number[]): void {
   const { view, targets, rendezvous } = pass;
   const placer = new Placer(view, targets);
-  const placed: { s: number; why: Why }[] = [];
+  const placed: number[] = [];
+  const whys: Why[] = [];
   for (const s of ephemeral) replaceEphemeral(pass, placer, s);
   for (const s of fresh) {
     const r = view.resource(s);
@@ -66,23 +67,15 @@ export function placeAll(pass: Pass, fresh: readonly number[], ephemeral: readon
       continue;
     }
     view.place(s, seat.broker);
-    placed.push({ s, why: seat.why });
+    placed.push(s);
+    whys.push(seat.why);
   }
   if (placed.length === 0) return;
-  for (let from = 0; from < placed.length;) {
-    const r = view.resource(placed[from]?.s ?? 0);
-    let to = from;
-    while (to < placed.length && view.resource(placed[to]?.s ?? 0) === r) to++;
-    dealFollowers(
-      view,
-      pass.copyTargets,
-      r,
-      placed.slice(from, to).map((entry) => entry.s),
-    );
-    from = to;
-  }
-  finishDealing(view, pass.copyTargets);
-  for (const { s, why } of placed) writeNew(pass, s, why);
+  dealFollowers(view, pass.copyTargets, placed);
+  placed.forEach((s, i) => {
+    const why = whys[i];
+    if (why !== undefined) writeNew(pass, s, why);
+  });
 }
 
 function writeNew(pass: Pass, s: number, why: Why): void {

@@ -19,6 +19,9 @@ export interface ResourceMoves {
   readonly demand: Int32Array;
 }
 
+/** A resource whose leaders are at their targets has nothing to give, so nobody asks what it would take. */
+const NOTHING_WANTED: ResourceMoves = { handovers: [], supply: new Int32Array(0), demand: new Int32Array(0) };
+
 /**
  * What brings one resource from who leads to its targets: as many hand-overs as there can be, and the rest by copying.
  * Brokers that must give everything up come first. Computed once a resource and pass: who starts a copying move takes
@@ -46,17 +49,18 @@ export class LeaderMoves {
   #find(r: number): ResourceMoves {
     const { view, targets } = this.#pass;
     const { count, live } = view.brokers;
+    const led = view.tally.leadersRow(r);
+    const row = targets.row(r);
+    const above = (b: number): number => (led[b] ?? 0) - (live[b] === 1 ? (row[b] ?? 0) : 0);
+    let wanted = 0;
+    for (let b = 0; b < count; b++) wanted += Math.max(0, above(b));
+    if (wanted === 0) return NOTHING_WANTED;
     const supply = new Int32Array(count);
     const demand = new Int32Array(count);
-    let wanted = 0;
     for (let b = 0; b < count; b++) {
-      const led = view.tally.leadersOf(r, b);
-      const target = live[b] === 1 ? targets.of(r, b) : 0;
-      if (led > target) supply[b] = led - target;
-      else demand[b] = target - led;
-      wanted += supply[b] ?? 0;
+      supply[b] = Math.max(0, above(b));
+      demand[b] = Math.max(0, -above(b));
     }
-    if (wanted === 0) return { handovers: [], supply, demand };
     const clear = isClear(view, r, supply, demand);
     const offers = this.#offers(r, supply, demand, clear);
     const given = matchHandovers(offers, supply, demand);

@@ -24,10 +24,12 @@ export function minimumLeaderMoves(pass: Pass): number | null {
 }
 
 function movesOf(pass: Pass, r: number): number {
-  const { view } = pass;
+  const { live, count } = pass.view.brokers;
+  const led = pass.view.tally.leadersRow(r);
+  const row = pass.targets.row(r);
   let moves = 0;
-  for (let b = 0; b < view.brokers.count; b++) {
-    moves += Math.max(0, view.tally.leadersOf(r, b) - targetOf(pass, r, b));
+  for (let b = 0; b < count; b++) {
+    moves += Math.max(0, (led[b] ?? 0) - (live[b] === 1 ? (row[b] ?? 0) : 0));
   }
   return moves;
 }

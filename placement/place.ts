@@ -26,18 +26,20 @@ export class Placer {
   readonly #targets: LeaderTargets;
   readonly #capped: boolean;
   readonly #rejections = new Map<number, Why['rejected'][number]>();
-  #resource: ResourceTiers | null = null;
+  readonly #passedOver: Why['rejected'][number][] = [];
+  readonly #tiers: ResourceTiers;
 
   constructor(view: View, targets: LeaderTargets) {
     this.#view = view;
     this.#targets = targets;
+    this.#tiers = new ResourceTiers(view, targets);
     this.#capped = view.brokers.liveList.some((b) => view.brokers.cap[b] !== NO_CAP);
   }
 
   /** `holders`: brokers that hold a copy already, which costs no room. `null`: no broker has room. */
   seat(r: number, ranking: Ranking, holders: readonly number[]): Seat | null {
-    if (this.#resource?.r !== r) this.#resource = new ResourceTiers(this.#view, this.#targets, r);
-    const tiers = this.#resource;
+    const tiers = this.#tiers;
+    if (tiers.r !== r) tiers.begin(r);
     const fits = this.#capped ? (b: number): boolean => this.#fits(b, holders) : null;
     let tier: Tier = 'resource_floor';
     let found = this.#byScore(tiers.floor, ranking, fits);
@@ -112,20 +114,21 @@ export class Placer {
 
   /** Some brokers that score higher and were passed over, with what stood against each. */
   #rejected(tiers: ResourceTiers, ranking: Ranking, fits: Fits, chosen: number): Why['rejected'] {
-    const rejected: Why['rejected'][number][] = [];
+    const rejected = this.#passedOver;
+    rejected.length = 0;
     const score = ranking.high(chosen);
     const { closed } = tiers.target;
-    const seen = Math.min(closed.length, REJECTED_SEEN);
-    for (let i = 0; i < seen && rejected.length < REJECTED_SHOWN; i++) {
+    for (let i = 0; i < closed.length && rejected.length < REJECTED_SHOWN; i++) {
       const b = closed[i] ?? NONE;
       if (ranking.high(b) > score) rejected.push(this.#rejection(b, 'at_target'));
     }
-    if (fits === null) return rejected;
+    if (fits === null) return rejected.slice();
     for (const b of this.#view.brokers.liveList) {
       if (rejected.length >= REJECTED_SHOWN) break;
       if (!fits(b) && ranking.high(b) > score) rejected.push(this.#rejection(b, 'at_max_shards'));
     }
-    return rejected;
+    // A copy is no longer than what it holds.
+    return rejected.slice();
   }
 
   #rejection(b: number, by: 'at_target' | 'at_max_shards'): Why['rejected'][number] {
@@ -146,15 +149,22 @@ interface Pair {
 /** Brokers of one resource that are under a limit; those found full leave, for leaders are only added here. */
 class OpenList {
   readonly #brokers: Int32Array;
-  readonly #limit: Int32Array;
-  readonly #led: Int32Array;
+  #limit: Int32Array;
+  #led: Int32Array;
+  /** The first that were found full. */
   readonly closed: number[] = [];
-  count: number;
+  count = 0;
 
-  constructor(live: Int32Array, limit: Int32Array, led: Int32Array) {
-    this.#brokers = live.slice();
+  constructor(brokers: number) {
+    this.#brokers = new Int32Array(brokers);
+    this.#limit = this.#led = this.#brokers;
+  }
+
+  begin(live: Int32Array, limit: Int32Array, led: Int32Array): void {
+    this.#brokers.set(live);
     this.#limit = limit;
     this.#led = led;
+    this.closed.length = 0;
     this.count = live.length;
   }
 
@@ -167,52 +177,66 @@ class OpenList {
   }
 
   close(i: number): void {
-    const b = this.at(i);
-    this.closed.push(b);
+    if (this.closed.length < REJECTED_SEEN) this.closed.push(this.at(i));
     this.#brokers[i] = this.#brokers[--this.count] ?? NONE;
   }
 }
 
+const NO_TEXT = { tier: '', floor: NONE, target: NONE, before: '', after: '' };
+
 /** The first two tiers of one resource, while its shards are walked. */
 class ResourceTiers {
-  readonly r: number;
+  r = NONE;
   readonly floor: OpenList;
   readonly target: OpenList;
   readonly #view: View;
   readonly #targets: LeaderTargets;
-  readonly #details = new Map<number, string>();
+  /** The last text but for the broker's id, and what it was made for: most brokers of a resource share it. */
+  #text = NO_TEXT;
 
-  constructor(view: View, targets: LeaderTargets, r: number) {
-    this.r = r;
+  constructor(view: View, targets: LeaderTargets) {
     this.#view = view;
     this.#targets = targets;
     const { liveList } = view.brokers;
-    const led = view.tally.leadersRow(r);
-    this.floor = new OpenList(liveList, targets.floors(r), led);
-    this.target = new OpenList(liveList, targets.row(r), led);
+    this.floor = new OpenList(liveList.length);
+    this.target = new OpenList(liveList.length);
   }
 
-  /** One text a broker and tier, however many shards land there. */
+  begin(r: number): void {
+    this.r = r;
+    this.#text = NO_TEXT;
+    const { liveList } = this.#view.brokers;
+    const led = this.#view.tally.leadersRow(r);
+    this.floor.begin(liveList, this.#targets.floors(r), led);
+    this.target.begin(liveList, this.#targets.row(r), led);
+  }
+
   detail(b: number, tier: Tier): string {
-    const key = b * 4 + TIERS.indexOf(tier);
-    let text = this.#details.get(key);
-    if (text === undefined) {
-      const id = this.#view.brokers.id(b);
+    const floor = this.#targets.floor(this.r, b);
+    const target = this.#targets.of(this.r, b);
+    const last = this.#text;
+    if (last.tier !== tier || last.floor !== floor || last.target !== target) {
       const name = this.#view.resourceKeys[this.r] ?? '';
-      const numbers = `floor ${this.#targets.floor(this.r, b)}, target ${this.#targets.of(this.r, b)}`;
-      text = `${TIER_TEXT[tier](id, name)} (${numbers} of ${this.#view.resourceRow(this.r).shards})`;
-      this.#details.set(key, text);
+      const numbers = `floor ${floor}, target ${target} of ${this.#view.resourceRow(this.r).shards}`;
+      const { before, after } = TIER_TEXT[tier];
+      this.#text = { tier, floor, target, before: before(name), after: `${after(name)} (${numbers})` };
     }
-    return text;
+    return this.#text.before + this.#view.brokers.id(b) + this.#text.after;
   }
 }
 
-const TIERS: readonly Tier[] = ['resource_floor', 'resource_target', 'resource_ceiling', 'any_with_room'];
-const TIER_TEXT: Readonly<Record<Tier, (id: string, name: string) => string>> = {
-  resource_floor: (id, name) => `${id} leads less than its floor of ${name}`,
-  resource_target: (id, name) => `${id} leads less than its target of ${name}`,
-  resource_ceiling: (id, name) =>
-    `caps put targets out of reach; ${id} leads the fewest by weight of those under their ceiling of ${name}`,
-  any_with_room: (id, name) =>
-    `caps put the ceilings of ${name} out of reach; ${id} leads the fewest by weight with room`,
+type Text = (name: string) => string;
+
+/** What a tier says of a broker: its id stands between the two. */
+const TIER_TEXT: Readonly<Record<Tier, { readonly before: Text; readonly after: Text }>> = {
+  resource_floor: { before: () => '', after: (name) => ` leads less than its floor of ${name}` },
+  resource_target: { before: () => '', after: (name) => ` leads less than its target of ${name}` },
+  resource_ceiling: {
+    before: () => 'caps put targets out of reach; ',
+    after: (name) => ` leads the fewest by weight of those under their ceiling of ${name}`,
+  },
+  any_with_room: {
+    before: (name) => `caps put the ceilings of ${name} out of reach; `,
+    after: () => ' leads the fewest by weight with room',
+  },
 };

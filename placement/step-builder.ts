@@ -80,11 +80,9 @@ export class StepBuilder {
   }
 
   #requires({ needs, drainingToo = [] }: StepFacts): Step['requires'] {
-    if (needs.length + drainingToo.length === 0) return [];
-    return [
-      ...needs.map((b) => this.#requirement(b, false)),
-      ...drainingToo.map((b) => this.#requirement(b, true)),
-    ];
+    const live = needs.map((b) => this.#requirement(b, false));
+    if (drainingToo.length === 0) return live;
+    return [...live, ...drainingToo.map((b) => this.#requirement(b, true))];
   }
 
   /** One object a broker, shared by all steps that name it: a first placement has a million of them. */

@@ -64,6 +64,10 @@ export class View {
   readonly #finished: (readonly number[])[];
   readonly #nextLeader: Int32Array;
   readonly #moves: (ShardMove | null)[];
+  /** By broker: the set of it alone. */
+  readonly #alone: (readonly number[] | undefined)[];
+  /** By shard without a row: its key, once it was asked for. */
+  readonly #newKeys: (string | undefined)[];
   readonly #snapshot: Snapshot;
 
   constructor(snapshot: Snapshot, reports: Reports) {
@@ -95,6 +99,8 @@ export class View {
     this.#inSync = new Array<readonly number[]>(n).fill(NO_COPIES);
     this.#finished = new Array<readonly number[]>(n).fill(NO_COPIES);
     this.#moves = new Array<ShardMove | null>(n).fill(null);
+    this.#alone = new Array<readonly number[] | undefined>(this.brokers.count).fill(undefined);
+    this.#newKeys = new Array<string | undefined>(n).fill(undefined);
     this.tally = new Tally(keyed.length, this.brokers.count);
     const rows = new Array<Assignment | undefined>(n).fill(undefined);
     const byKey = new Map(this.resourceKeys.map((key, r) => [key, r]));
@@ -218,7 +224,9 @@ export class View {
 
   /** `stream:orders/3`. */
   shardKey(s: number): string {
-    return this.rows[s]?.shard ?? `${this.resourceKeys[this.resource(s)]}/${this.numberOf(s)}`;
+    const row = this.rows[s];
+    if (row !== undefined) return row.shard;
+    return (this.#newKeys[s] ??= `${this.resourceKeys[this.resource(s)]}/${this.numberOf(s)}`);
   }
 
   /** Every copy there is now, a staged or joining one and one about to go included. */
@@ -294,7 +302,7 @@ export class View {
   /** A shard's first leader, and its only copy until setCopies. */
   place(s: number, leader: number): void {
     if (this.leader[s] !== NONE) throw new Error(`${this.shardKey(s)} is placed already`);
-    const copies = [leader];
+    const copies = (this.#alone[leader] ??= [leader]);
     this.#inSync[s] = copies;
     this.#change(s, { copies, leader });
   }

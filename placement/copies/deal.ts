@@ -3,15 +3,15 @@ import type { Field } from './field.ts';
 import type { PairCounts } from './pairs.ts';
 import { quotas, QUOTA_UNIT } from './quotas.ts';
 
-/** Followers of all shards of one resource that are placed in one pass. Everything is by broker index. */
+/** The shards of one resource that are placed in one pass. Everything is by broker index. */
 export interface Deal {
-  readonly field: Field;
   readonly factor: number;
   /** By row: its leader. */
-  readonly leaders: Int32Array;
+  readonly leaders: readonly number[];
   /** By broker: the seats it takes in these rows, its own leaderships included. Used up. */
   readonly seats: Int32Array;
-  readonly pairs: PairCounts;
+  /** By broker: rows that it leads. Used up. */
+  readonly leads: Int32Array;
   readonly ranking: (row: number) => Ranking;
 }
 
@@ -21,31 +21,31 @@ const LARGE = 128;
 const WINDOW = 64;
 
 /**
- * Deals the rows one by one. What is left after each row can always be dealt, because a row takes
+ * Deals the rows of one resource after another, one by one. What is left after each row can always be dealt, because a row takes
  * (a) every broker with as many seats left as there are rows left, and (b) of every zone the whole part of
  * `seats left / rows left`, or one more: then no broker is needed twice by a later row, no zone ends above its
  * limit or below its part, and the leaders still to come find their own seats untouched (README.md, "Dealing").
  * Everything else is free, and is chosen so that pairs of brokers share equally many shards.
  */
 export class Dealer {
-  readonly #deal: Deal;
+  readonly #field: Field;
+  readonly #pairs: PairCounts;
   readonly #groups: Group[];
-  /** By broker: rows to come that it leads. */
-  readonly #leads: Int32Array;
   /** By leader and group: followers that its rows so far should have taken, less those they took. */
-  readonly #credit = new Map<number, number[]>();
-  readonly #quota: Float64Array;
+  readonly #credit: Float64Array;
   /** Of the row in hand, by group: followers it takes at least, and at most. */
   readonly #least: number[];
   readonly #most: number[];
-  #rowsLeft: number;
+  readonly #set: number[] = [];
+  #quota: Float64Array = new Float64Array(0);
+  #seats: Int32Array = new Int32Array(0);
+  /** By broker: rows to come that it leads. */
+  #leads: Int32Array = new Int32Array(0);
+  #rowsLeft = 0;
 
-  constructor(deal: Deal) {
-    const { field, leaders, seats } = deal;
-    this.#deal = deal;
-    this.#rowsLeft = leaders.length;
-    this.#leads = new Int32Array(seats.length);
-    for (const b of leaders) this.#leads[b] = (this.#leads[b] ?? 0) + 1;
+  constructor(field: Field, pairs: PairCounts) {
+    this.#field = field;
+    this.#pairs = pairs;
     this.#groups = Array.from({ length: field.groups }, (_, g) => ({
       lone: g === field.shared.length,
       seats: 0,
@@ -55,18 +55,39 @@ export class Dealer {
       members: [],
       open: [],
     }));
+    this.#credit = new Float64Array(field.brokers.count * field.groups);
     this.#least = this.#groups.map(() => 0);
     this.#most = this.#groups.map(() => 0);
-    for (const b of field.members) {
+  }
+
+  /** The sets of all rows, the leader first. Fewer copies than wanted only where the seats are too few. */
+  deal(deal: Deal): number[][] {
+    this.#begin(deal);
+    return deal.leaders.map((leader, row) => this.#next(deal, leader, row));
+  }
+
+  #begin({ factor, leaders, seats, leads }: Deal): void {
+    const { groupOf, members } = this.#field;
+    const rows = leaders.length;
+    this.#rowsLeft = rows;
+    this.#seats = seats;
+    this.#leads = leads;
+    for (const group of this.#groups) {
+      group.seats = group.leads = group.slack = group.forced = 0;
+      group.members.length = group.open.length = 0;
+    }
+    for (let i = 0; i < members.length; i++) {
+      const b = members[i] ?? 0;
       const left = seats[b] ?? 0;
       if (left === 0) continue;
-      const group = this.#group(field.groupOf[b] ?? 0);
+      const group = this.#group(groupOf[b] ?? 0);
       group.seats += left;
-      group.leads += this.#leads[b] ?? 0;
+      group.leads += leads[b] ?? 0;
       group.members.push(b);
       if (this.#follower(b) > 0) group.open.push(b);
     }
-    const rows = Math.max(1, this.#rowsLeft);
+    const groups = this.#groups.length;
+    for (const leader of leaders) this.#credit.fill(0, leader * groups, (leader + 1) * groups);
     this.#quota = quotas(
       this.#groups.map((group) => ({
         rows: group.leads,
@@ -74,25 +95,25 @@ export class Dealer {
         least: group.lone ? 0 : Math.floor(group.seats / rows),
         most: group.lone ? group.members.length : Math.ceil(group.seats / rows),
       })),
-      { followers: deal.factor - 1, rows },
+      { followers: factor - 1, rows },
     );
   }
 
-  /** The followers of the next row. Fewer than wanted only where the seats are too few. */
-  next(row: number): number[] {
-    const leader = this.#deal.leaders[row] ?? 0;
-    const set = [leader];
-    this.#count(leader);
+  #next(deal: Deal, leader: number, row: number): number[] {
+    const set = this.#set;
+    set.length = 0;
+    set.push(leader);
+    this.#count(deal.factor, leader);
     this.#take(leader, true);
     for (let g = 0; g < this.#groups.length; g++) {
       const group = this.#group(g);
-      for (let n = this.#least[g] ?? 0; n > 0; n--) this.#pick(group, set, row);
+      for (let n = this.#least[g] ?? 0; n > 0; n--) this.#pick(deal, group, set, row);
     }
     // Seats that do not fit (caps): any broker that still has one.
-    while (set.length < this.#deal.factor && this.#groups.some((group) => this.#pick(group, set, row)));
+    while (set.length < deal.factor && this.#groups.some((group) => this.#pick(deal, group, set, row)));
     this.#rowsLeft--;
-    this.#deal.pairs.add(set);
-    return set;
+    this.#pairs.add(set);
+    return set.slice();
   }
 
   #group(g: number): Group {
@@ -102,15 +123,16 @@ export class Dealer {
   }
 
   #follower(b: number): number {
-    return (this.#deal.seats[b] ?? 0) - (this.#leads[b] ?? 0);
+    return (this.#seats[b] ?? 0) - (this.#leads[b] ?? 0);
   }
 
   /** How many followers the row takes from each group: left in `#least`. */
-  #count(leader: number): void {
+  #count(factor: number, leader: number): void {
     const rows = this.#rowsLeft;
-    const own = this.#deal.field.groupOf[leader] ?? 0;
-    const [least, most] = [this.#least, this.#most];
-    let free = this.#deal.factor - 1;
+    const own = this.#field.groupOf[leader] ?? 0;
+    const least = this.#least;
+    const most = this.#most;
+    let free = factor - 1;
     for (let g = 0; g < this.#groups.length; g++) {
       const group = this.#group(g);
       const mine = g === own ? 1 : 0;
@@ -136,7 +158,7 @@ export class Dealer {
     group.forced = 0;
     let slack = this.#rowsLeft;
     for (const b of group.members) {
-      const distance = this.#rowsLeft - (this.#deal.seats[b] ?? 0);
+      const distance = this.#rowsLeft - (this.#seats[b] ?? 0);
       if (distance === 0 && b !== leader) forced++;
       if (distance < slack) slack = distance;
     }
@@ -148,45 +170,43 @@ export class Dealer {
   /** Gives the row's free picks to the groups in turn, each leader's rows by their quotas. */
   #share(leader: number, picks: number): void {
     const n = this.#groups.length;
-    const own = this.#deal.field.groupOf[leader] ?? 0;
-    const [least, most] = [this.#least, this.#most];
-    let credit = this.#credit.get(leader);
-    if (credit === undefined) {
-      credit = least.map(() => 0);
-      this.#credit.set(leader, credit);
-    }
+    const own = this.#field.groupOf[leader] ?? 0;
+    const least = this.#least;
+    const most = this.#most;
+    const credit = this.#credit;
     for (let g = 0; g < n; g++) {
-      credit[g] = (credit[g] ?? 0) + (this.#quota[own * n + g] ?? 0) - (least[g] ?? 0) * QUOTA_UNIT;
+      const at = leader * n + g;
+      credit[at] = (credit[at] ?? 0) + (this.#quota[own * n + g] ?? 0) - (least[g] ?? 0) * QUOTA_UNIT;
     }
     for (let free = picks; free > 0; free--) {
       let best = -1;
       for (let g = 0; g < n; g++) {
         if ((least[g] ?? 0) >= (most[g] ?? 0)) continue;
-        if (best < 0 || this.#before(credit, g, best)) best = g;
+        if (best < 0 || this.#before(leader, g, best)) best = g;
       }
       if (best < 0) return;
       least[best] = (least[best] ?? 0) + 1;
-      credit[best] = (credit[best] ?? 0) - QUOTA_UNIT;
+      credit[leader * n + best] = (credit[leader * n + best] ?? 0) - QUOTA_UNIT;
     }
   }
 
-  #before(credit: readonly number[], a: number, b: number): boolean {
-    const difference = (credit[a] ?? 0) - (credit[b] ?? 0);
+  #before(leader: number, a: number, b: number): boolean {
+    const n = this.#groups.length;
+    const difference = (this.#credit[leader * n + a] ?? 0) - (this.#credit[leader * n + b] ?? 0);
     if (difference !== 0) return difference > 0;
-    const left = (g: number): number => this.#group(g).seats % this.#rowsLeft;
-    return left(a) > left(b);
+    return this.#group(a).seats % this.#rowsLeft > this.#group(b).seats % this.#rowsLeft;
   }
 
   /** Takes the best open broker of a group into the set. */
-  #pick(group: Group, set: number[], row: number): boolean {
+  #pick(deal: Deal, group: Group, set: number[], row: number): boolean {
     const { open } = group;
     const leader = set[0] ?? 0;
     const all = open.length <= LARGE || group.forced > 0;
     const from = all ? 0 : scramble(row, leader + set.length) % open.length;
-    const at = this.#best(open, { from, count: all ? open.length : WINDOW }, set, row);
+    const at = this.#best(deal, open, { from, count: all ? open.length : WINDOW }, set, row);
     const best = open[at];
     if (best === undefined) return false;
-    if (this.#deal.seats[best] === this.#rowsLeft) group.forced--;
+    if (this.#seats[best] === this.#rowsLeft) group.forced--;
     this.#take(best, false);
     set.push(best);
     return true;
@@ -194,12 +214,14 @@ export class Dealer {
 
   /** Where the best of `count` open brokers is: one that every row left needs, else by pairs, seats and score. */
   #best(
+    deal: Deal,
     open: readonly number[],
     look: { from: number; count: number },
     set: readonly number[],
     row: number,
   ): number {
-    const { seats, pairs } = this.#deal;
+    const seats = this.#seats;
+    const pairs = this.#pairs;
     const { follows, brokers } = pairs;
     const base = (set[0] ?? 0) * brokers;
     const rowsLeft = this.#rowsLeft;
@@ -221,7 +243,7 @@ export class Dealer {
         if (shares === bestShares) {
           const difference = left - (seats[best] ?? 0);
           if (difference < 0) continue;
-          if (difference === 0 && (ranking ??= this.#deal.ranking(row)).compare(best, b) < 0) continue;
+          if (difference === 0 && (ranking ??= deal.ranking(row)).compare(best, b) < 0) continue;
         }
       }
       best = b;
@@ -233,9 +255,8 @@ export class Dealer {
   }
 
   #take(b: number, leads: boolean): void {
-    const { seats } = this.#deal;
-    const group = this.#group(this.#deal.field.groupOf[b] ?? 0);
-    seats[b] = (seats[b] ?? 0) - 1;
+    const group = this.#group(this.#field.groupOf[b] ?? 0);
+    this.#seats[b] = (this.#seats[b] ?? 0) - 1;
     group.seats--;
     if (leads) this.#leads[b] = (this.#leads[b] ?? 0) - 1;
     else if (this.#follower(b) === 0) group.open.splice(group.open.indexOf(b), 1);

@@ -1,17 +1,13 @@
 import type { View } from '../view.ts';
 import { Dealer } from './deal.ts';
 import { evenPairs } from './exchange.ts';
+import { finishDealing } from './finish.ts';
 import { PairCounts } from './pairs.ts';
-import { seatsOf } from './seats.ts';
+import { SeatPlan } from './seats.ts';
 import type { CopyTargets } from './targets.ts';
 
-const pairsOf = new WeakMap<CopyTargets, PairCounts>();
-
 /** How pairs of brokers share the shards that are placed so far. */
-function pairCounts(targets: CopyTargets): PairCounts {
-  const known = pairsOf.get(targets);
-  if (known !== undefined) return known;
-  const { view } = targets;
+function pairCounts(view: View): PairCounts {
   const pairs = new PairCounts(view.brokers.count);
   for (let s = 0; s < view.shardCount; s++) {
     const set = view.finished(s);
@@ -19,28 +15,45 @@ function pairCounts(targets: CopyTargets): PairCounts {
     const leader = view.nextLeader(s);
     pairs.add(set[0] === leader ? set : [leader, ...set.filter((b) => b !== leader)]);
   }
-  pairsOf.set(targets, pairs);
   return pairs;
 }
 
 /**
- * Chooses the followers of the shards of resource `r` that got their leader in this pass (rising indices); all
- * leaders of the pass, of every resource, are placed before. Each set gets `rf'` copies unless caps leave too few
- * seats. Afterwards, once for all resources, `finishDealing` evens out what one resource alone cannot see.
+ * Chooses the followers of the shards that got their leader in this pass (rising indices); all leaders of the pass are
+ * placed before. Each set gets `rf'` copies unless caps leave too few seats. Resource by resource, and at the end for all
+ * of them what one alone cannot see.
  */
-export function dealFollowers(view: View, targets: CopyTargets, r: number, shards: readonly number[]): void {
+export function dealFollowers(view: View, targets: CopyTargets, shards: readonly number[]): void {
+  const pairs = pairCounts(view);
+  const plan = new SeatPlan(targets);
+  const dealer = new Dealer(targets.field, pairs);
+  for (let from = 0; from < shards.length;) {
+    const r = view.resource(shards[from] ?? 0);
+    let to = from;
+    while (to < shards.length && view.resource(shards[to] ?? 0) === r) to++;
+    dealResource(targets, r, shards.slice(from, to), { pairs, plan, dealer });
+    from = to;
+  }
+  finishDealing(view, targets);
+}
+
+function dealResource(
+  targets: CopyTargets,
+  r: number,
+  shards: readonly number[],
+  { pairs, plan, dealer }: { pairs: PairCounts; plan: SeatPlan; dealer: Dealer },
+): void {
+  const { view, field } = targets;
   const factor = view.factor(r);
-  if (shards.length === 0 || factor < 2) return;
-  const pairs = pairCounts(targets);
-  const dealer = new Dealer({
-    field: targets.field,
+  if (factor < 2) return;
+  const { seats, leads } = plan.of(r, shards);
+  const sets = dealer.deal({
     factor,
-    leaders: Int32Array.from(shards, (s) => view.leader[s] ?? 0),
-    seats: seatsOf(targets, r, shards),
-    pairs,
+    leaders: shards.map((s) => view.leader[s] ?? 0),
+    seats,
+    leads,
     ranking: (row) => targets.ranking(shards[row] ?? 0),
   });
-  const sets = shards.map((_, row) => dealer.next(row));
-  evenPairs(targets.field, sets, pairs, targets.view.shardCount);
-  shards.forEach((s, row) => view.setCopies(s, sets[row] ?? []));
+  evenPairs(field, sets, pairs, view.shardCount);
+  sets.forEach((set, row) => view.setCopies(shards[row] ?? 0, set));
 }

@@ -2,7 +2,6 @@ import type { View } from '../view.ts';
 import { CopyTargets } from './targets.ts';
 
 export { conflicts } from './conflicts.ts';
-export { finishDealing } from './finish.ts';
 export { Foresight, isNearLevel } from './foresight.ts';
 export { dealFollowers } from './followers.ts';
 export { copyThatGoes, surplusCopy } from './going.ts';

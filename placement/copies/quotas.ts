@@ -30,41 +30,38 @@ export function quotas(
 ): Float64Array {
   const n = groups.length;
   const x = new Float64Array(n * n);
+  const least = new Float64Array(n * n);
+  const most = new Float64Array(n * n);
   for (let i = 0; i < n; i++) {
-    for (let j = 0; j < n; j++) x[i * n + j] = bounded(groups, i, j, groups[j]?.seats ?? 0);
+    for (let j = 0; j < n; j++) {
+      const group = groups[j] ?? NO_GROUP;
+      const own = i === j ? 1 : 0;
+      const at = i * n + j;
+      least[at] = Math.max(0, group.least - own);
+      most[at] = Math.max(0, group.most - own);
+      x[at] = Math.max(least[at] ?? 0, Math.min(most[at] ?? 0, group.seats));
+    }
   }
+  const scale = (by: number, from: number, step: number): void => {
+    for (let k = 0, at = from; k < n; k++, at += step) {
+      x[at] = Math.max(least[at] ?? 0, Math.min(most[at] ?? 0, (x[at] ?? 0) * by));
+    }
+  };
   const rounds = rows <= FEW_ROWS || n > MANY_GROUPS ? FEW_ROUNDS : ROUNDS;
   for (let round = 0; round < rounds; round++) {
     for (let j = 0; j < n; j++) {
       let sum = 0;
       for (let i = 0; i < n; i++) sum += (x[i * n + j] ?? 0) * (groups[i]?.rows ?? 0);
-      if (sum > 0) scale(x, groups, (groups[j]?.seats ?? 0) / sum, { from: j, step: n });
+      if (sum > 0) scale((groups[j]?.seats ?? 0) / sum, j, n);
     }
     for (let i = 0; i < n; i++) {
       let sum = 0;
       for (let j = 0; j < n; j++) sum += x[i * n + j] ?? 0;
-      if (sum > 0) scale(x, groups, followers / sum, { from: i * n, step: 1 });
+      if (sum > 0) scale(followers / sum, i * n, 1);
     }
   }
-  return x.map((value) => Math.floor(value * QUOTA_UNIT));
+  for (let at = 0; at < x.length; at++) x[at] = Math.floor((x[at] ?? 0) * QUOTA_UNIT);
+  return x;
 }
 
-function scale(
-  x: Float64Array,
-  groups: readonly QuotaGroup[],
-  by: number,
-  line: { from: number; step: number },
-): void {
-  const n = groups.length;
-  for (let k = 0; k < n; k++) {
-    const at = line.from + k * line.step;
-    x[at] = bounded(groups, Math.floor(at / n), at % n, (x[at] ?? 0) * by);
-  }
-}
-
-function bounded(groups: readonly QuotaGroup[], i: number, j: number, value: number): number {
-  const group = groups[j];
-  if (group === undefined) return 0;
-  const own = i === j ? 1 : 0;
-  return Math.max(Math.max(0, group.least - own), Math.min(Math.max(0, group.most - own), value));
-}
+const NO_GROUP: QuotaGroup = { rows: 0, seats: 0, least: 0, most: 0 };

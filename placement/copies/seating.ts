@@ -43,6 +43,7 @@ export class Seating {
     const { field } = this.#targets;
     let given = 0;
     for (const z of field.shared) {
+      if ((this.#zoneSeats[z] ?? 0) <= this.#most) continue;
       const members = field.members.subarray(field.start[z], field.start[z + 1]);
       while ((this.#zoneSeats[z] ?? 0) > this.#most && this.#change(members, -1)) given++;
     }

@@ -18,6 +18,7 @@ export class Share {
   readonly #held: ReadonlyMap<number, Level>;
   /** Parts follow from weights alone. */
   readonly #plain: boolean;
+  readonly #zones: (ZonePart | undefined)[];
   #weight = NONE;
   #floor = 0;
   #remainder = 0;
@@ -31,6 +32,7 @@ export class Share {
     this.#den = solved.common.den;
     this.#held = solved.held;
     this.#plain = bounds.room === null && solved.held.size === 0;
+    this.#zones = new Array<ZonePart | undefined>(field.zoneCount).fill(undefined);
   }
 
   /** Most copies of this resource that the broker can hold. */
@@ -72,7 +74,11 @@ export class Share {
   }
 
   /** The zone's part, rounded down, and what is left over as a fraction. */
-  zone(z: number): { readonly floor: number; readonly remainder: number; readonly den: number } {
+  zone(z: number): ZonePart {
+    return (this.#zones[z] ??= this.#zone(z));
+  }
+
+  #zone(z: number): ZonePart {
     let whole = 0;
     let rest = 0;
     let den = 1;
@@ -94,6 +100,12 @@ export class Share {
     const own = this.#held.size === 0 ? undefined : this.#held.get(this.field.brokers.zone[b] ?? NONE);
     return own ?? { num: this.#num, den: this.#den };
   }
+}
+
+interface ZonePart {
+  readonly floor: number;
+  readonly remainder: number;
+  readonly den: number;
 }
 
 interface Level {

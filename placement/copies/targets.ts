@@ -25,6 +25,7 @@ export class CopyTargets {
   readonly #rendezvous: Rendezvous;
   readonly #rules = new Map<string, ZoneRule>();
   readonly #targets: (ResourceTarget | undefined)[];
+  readonly #bySize = new Map<ZoneRule, Map<number, ResourceTarget>>();
   #caps: CapParts | undefined;
   #totals: Totals | undefined;
   #quotas: CopyQuotas | undefined;
@@ -87,10 +88,23 @@ export class CopyTargets {
 
   #build(r: number): ResourceTarget {
     const build = (x: number, room: Int32Array | null): ResourceTarget =>
-      shareByRule(this.field, this.rule(x), this.view.tally.shards[x] ?? 0, room);
+      room === null
+        ? this.#uncapped(x)
+        : shareByRule(this.field, this.rule(x), this.view.tally.shards[x] ?? 0, room);
     if (this.field.capped.length === 0) return build(r, null);
     if (this.#caps === undefined) this.#caps = splitCaps(this.view, this.field, build);
     return build(r, this.#caps?.[r] ?? null);
+  }
+
+  /** Where no cap binds, resources of one rule and size have the same target. */
+  #uncapped(r: number): ResourceTarget {
+    const rule = this.rule(r);
+    const shards = this.view.tally.shards[r] ?? 0;
+    let bySize = this.#bySize.get(rule);
+    if (bySize === undefined) this.#bySize.set(rule, (bySize = new Map<number, ResourceTarget>()));
+    let target = bySize.get(shards);
+    if (target === undefined) bySize.set(shards, (target = shareByRule(this.field, rule, shards, null)));
+    return target;
   }
 }
 

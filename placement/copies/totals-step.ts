@@ -1,7 +1,7 @@
 import type { View } from '../view.ts';
 import { better, type Candidate } from './candidate.ts';
 import { Layout } from './chain.ts';
-import { moveChange, outside } from './measure.ts';
+import { outside, squaredChange } from './measure.ts';
 import { rejectedFor, type FollowerMove, type MoveCheck } from './step.ts';
 import type { CopyTargets } from './targets.ts';
 
@@ -19,11 +19,12 @@ export function totalsStep(
   const isOff = (b: number): boolean =>
     outside(view.tally.copies[b] ?? 0, totals.floor[b] ?? 0, totals.ceiling[b] ?? 0) > 0;
   if (!view.brokers.liveList.some(isOff)) return null;
+  const ends = endsOf(view, targets);
   for (const bound of ['quotas', 'parts'] as const) {
     let best: Candidate | null = null;
     for (let r = 0; r < view.resourceCount && best?.key[0] !== 0; r++) {
       if ((view.tally.shards[r] ?? 0) === 0) continue;
-      const ways = totalsWays(targets, r, bound);
+      const ways = totalsWays(targets, r, bound, ends);
       if (ways.size > 0) best = bestOfWays(new Layout(view, targets, r), ways, { ok, movable, best });
     }
     if (best !== null) return describeTotals(view, best);
@@ -37,25 +38,60 @@ interface Way {
   readonly totals: number;
 }
 
+/** By broker: what giving a copy away, or taking one, adds to component (6); the same whatever the resource. */
+interface Ends {
+  readonly gives: Float64Array;
+  readonly takes: Float64Array;
+  /** The least of `takes`. */
+  readonly least: number;
+}
+
+function endsOf(view: View, targets: CopyTargets): Ends {
+  const totals = targets.totals();
+  const gives = new Float64Array(view.brokers.count);
+  const takes = new Float64Array(view.brokers.count);
+  let least = Infinity;
+  for (const b of view.brokers.liveList) {
+    const held = view.tally.copies[b] ?? 0;
+    gives[b] = squaredChange(held, -1, totals.floor[b] ?? 0, totals.ceiling[b] ?? 0);
+    takes[b] = squaredChange(held, 1, totals.floor[b] ?? 0, totals.ceiling[b] ?? 0);
+    least = Math.min(least, takes[b] ?? 0);
+  }
+  return { gives, takes, least };
+}
+
+const NO_WAYS: ReadonlyMap<number, Way[]> = new Map();
+
 /** By the broker that gives: those that a copy of the resource could go to so that the totals come closer. */
-function totalsWays(targets: CopyTargets, r: number, bound: 'quotas' | 'parts'): Map<number, Way[]> {
+function totalsWays(
+  targets: CopyTargets,
+  r: number,
+  bound: 'quotas' | 'parts',
+  { gives, takes, least }: Ends,
+): ReadonlyMap<number, Way[]> {
   const { view } = targets;
   const { liveList } = view.brokers;
   const quotas = bound === 'quotas' ? targets.quotas() : null;
-  const held = (b: number): number => view.tally.copiesOf(r, b);
-  const takers = [...liveList].filter((b) => view.room(b) > 0 && held(b) < (quotas?.(r, b) ?? Infinity));
-  const ways = new Map<number, Way[]>();
+  const { share } = targets.of(r);
+  const held = view.tally.copiesRow(r);
+  let ways: Map<number, Way[]> | null = null;
   for (const from of liveList) {
-    if (held(from) <= (quotas?.(r, from) ?? 0)) continue;
+    const give = gives[from] ?? 0;
+    const n = held[from] ?? 0;
+    if (give + least >= 0 || n <= (quotas?.(r, from) ?? 0)) continue;
+    const uneven = squaredChange(n, -1, share.floor(from), share.ceiling(from));
     const found: Way[] = [];
-    for (const to of takers) {
-      if (to === from) continue;
-      const gain = moveChange(view, targets, { r, from, to });
-      if (gain.totals < 0 && gain.copies <= 0) found.push({ to, totals: gain.totals });
+    for (const to of liveList) {
+      const gain = give + (takes[to] ?? 0);
+      if (gain >= 0 || to === from) continue;
+      const m = held[to] ?? 0;
+      if (view.room(to) <= 0 || m >= (quotas?.(r, to) ?? Infinity)) continue;
+      if (uneven + squaredChange(m, 1, share.floor(to), share.ceiling(to)) > 0) continue;
+      found.push({ to, totals: gain });
     }
-    if (found.length > 0) ways.set(from, found);
+    if (found.length > 0) (ways ??= new Map<number, Way[]>()).set(from, found);
   }
-  return ways;
+  return ways ?? NO_WAYS;
 }
 
 function bestOfWays(

@@ -4,7 +4,6 @@ import { View } from '../../../placement/view.ts';
 import {
   copyTargets,
   dealFollowers,
-  finishDealing,
   levelStep,
   vectorTail,
   vectorTailAfter,
@@ -103,14 +102,11 @@ export function place(from: Cluster): { view: View; targets: CopyTargets } {
   const view = viewOf(from);
   placeLeaders(view);
   const targets = copyTargets(view);
-  for (let r = 0; r < view.resourceCount; r++) {
-    const fresh: number[] = [];
-    for (let s = view.firstShard[r] ?? 0; s < (view.firstShard[r + 1] ?? 0); s++) {
-      if (view.rows[s] === undefined && view.leader[s] !== -1) fresh.push(s);
-    }
-    dealFollowers(view, targets, r, fresh);
+  const fresh: number[] = [];
+  for (let s = 0; s < view.shardCount; s++) {
+    if (view.rows[s] === undefined && view.leader[s] !== -1) fresh.push(s);
   }
-  finishDealing(view, targets);
+  dealFollowers(view, targets, fresh);
   return { view, targets };
 }
 
