@@ -1,4 +1,4 @@
-import type { Command } from './command/index.ts';
+import type { Command, Proposed, ProposeOptions } from './command/index.ts';
 import type { StateView } from './state/index.ts';
 import type { ChangeFeed } from './watch/index.ts';
 
@@ -29,20 +29,6 @@ export interface ControlPlane {
   /** Cluster time now: rises on the leader, stands still elsewhere. ms. */
   clusterTimeMs(): number;
   raftStatus(): RaftStatusView;
-}
-
-export interface ProposeOptions {
-  /** From now. */
-  readonly deadlineMs: number;
-  readonly request?: { readonly session: number; readonly n: number };
-  /** Only if this node itself leads in that term, else `no_leader`: a deposed leader's decision is never passed on. */
-  readonly inTerm?: number;
-}
-
-export interface Proposed {
-  /** The state's revision right after this command. */
-  readonly revision: number;
-  readonly value: unknown;
 }
 
 export interface Leadership {

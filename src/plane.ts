@@ -1,6 +1,6 @@
 import { RaftError, type Clock, type RaftNode, type RaftState } from '../raft/index.ts';
-import { fromRaft, Proposer, type Command } from './command/index.ts';
-import type { ControlPlane, Leadership, Proposed, ProposeOptions, RaftStatusView } from './control-plane.ts';
+import { fromRaft, Proposer, type Command, type Proposed, type ProposeOptions } from './command/index.ts';
+import type { ControlPlane, Leadership, RaftStatusView } from './control-plane.ts';
 import { EvenkeelError } from './errors.ts';
 import type { StateView } from './state/index.ts';
 import type { ChangeFeed } from './watch/index.ts';

@@ -2,6 +2,7 @@ export { decodeCommand, encodeCommand } from './codec.ts';
 export { clusterProblem, type ClusterRows } from './cluster-rows.ts';
 export * from './limits.ts';
 export { idProblem, parseResource, parseShard, quote, resourceNameProblem, type ShardName } from './names.ts';
+export type { Proposed, ProposeOptions } from './proposal.ts';
 export { fromRaft, Proposer, type ProposalPath } from './proposer.ts';
 export { UnknownCommand } from './read-command.ts';
 export { parseRequestId } from './request-id.ts';

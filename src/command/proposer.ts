@@ -1,10 +1,10 @@
 import { Packr } from 'msgpackr';
 import { RaftError, type Clock, type Timer } from '../../raft/index.ts';
-import type { Proposed, ProposeOptions } from '../control-plane.ts';
 import { EvenkeelError } from '../errors.ts';
 import { checkPlainMsgpack } from '../plain-msgpack.ts';
 import { errorOf, Malformed, readResult, type CommandResult } from '../state/index.ts';
 import { decodeCommand, encodeCommand, entryLimit } from './codec.ts';
+import type { Proposed, ProposeOptions } from './proposal.ts';
 import { COMMAND_VERSION, type Command, type CommandEnvelope } from './types.ts';
 import { commandProblem } from './validate.ts';
 

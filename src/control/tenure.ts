@@ -1,6 +1,5 @@
 import type { Timer } from '../../raft/index.ts';
-import type { Command, RowResult } from '../command/index.ts';
-import type { Proposed } from '../control-plane.ts';
+import type { Command, Proposed, RowResult } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { AssignmentRow, Change, ChangeSet } from '../state/index.ts';
 import { leasedUntil, Liveness } from './liveness.ts';

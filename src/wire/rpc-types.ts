@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../../raft/index.ts';
-import { parseRequestId, type Command } from '../command/index.ts';
-import type { ControlPlane, Proposed } from '../control-plane.ts';
+import { parseRequestId, type Command, type Proposed } from '../command/index.ts';
+import type { ControlPlane } from '../control-plane.ts';
 import { EvenkeelError } from '../errors.ts';
 
 /** How long a call may take when it does not say, ms. */
