@@ -78,11 +78,11 @@ function startInOrder(pass: Pass, work: CopyWork): void {
   const moves = new LeaderMoves(pass);
   const waiting = drainLeaders(pass, moves, work.drainLeaders);
   const draining = drainCopies(pass, work.drainCopies);
-  dropSurplus(pass, work.surplus);
+  const dropping = dropSurplus(pass, work.surplus);
   const restoring = restoreCopies(pass, work.restore);
   levelLeaders(pass, moves);
   if (!handsOver(pass.view)) drainElsewhere(pass, waiting, () => false);
-  if (!restoring && !draining && !work.later) levelCopies(pass);
+  if (!restoring && !draining && !dropping && !work.later) levelCopies(pass);
 }
 
 /**

@@ -29,12 +29,13 @@ export function findCopyWork(pass: Pass): CopyWork {
   };
   let later = false;
   for (let s = 0; s < view.shardCount; s++) {
-    if (!view.free(s)) {
-      later ||= view.counts[s] === 1 && view.finished(s).some((b) => draining[b] === 1);
-      continue;
-    }
     const copies = view.finished(s);
     const factor = view.resourceRow(view.resource(s)).replicationFactor;
+    if (!view.free(s)) {
+      const gives = copies.length > factor || copies.some((b) => draining[b] === 1);
+      later ||= view.counts[s] === 1 && gives;
+      continue;
+    }
     if (copies.length > factor) work.surplus.push(s);
     if (copies.length < factor || copies.some((b) => serving[b] === 0)) work.restore.push(s);
     const leader = view.nextLeader(s);
@@ -46,15 +47,17 @@ export function findCopyWork(pass: Pass): CopyWork {
   return { ...work, later };
 }
 
-/** Step 3, the first half: a copy too many goes. */
-export function dropSurplus(pass: Pass, shards: readonly number[]): void {
+/** Step 3, the first half: a copy too many goes, one a pass. Answers whether a set will still be over its factor. */
+export function dropSurplus(pass: Pass, shards: readonly number[]): boolean {
   const { view, builder } = pass;
+  let pending = false;
   for (const s of shards) {
     if (!view.free(s)) continue;
     const goes = surplusCopy(view, pass.copyTargets, s);
     const factor = view.resourceRow(view.resource(s)).replicationFactor;
     const detail = `${view.finished(s).length} copies for a replication factor of ${factor}; ${view.brokers.id(goes)} (${view.brokers.lifecycle(goes)}) goes`;
     view.dropCopy(s, goes);
+    pending ||= view.finished(s).length > factor;
     builder.add(s, {
       step: 'drop',
       role: 'follower',
@@ -71,6 +74,7 @@ export function dropSurplus(pass: Pass, shards: readonly number[]): void {
       why: { rule: 'which_copy_goes', detail, rejected: [], runnerUp: null },
     });
   }
+  return pending;
 }
 
 /**

@@ -21,15 +21,15 @@ export interface NoDestination {
 
 interface Candidate {
   readonly broker: number;
-  /** Zone fault, unevenness where level comes first, zones lost, not in the lost copy's zone; smaller first. */
+  /** Zone fault, unevenness where the set is short, zones lost, not in the lost copy's zone; smaller first. */
   readonly key: readonly [number, number, number, number];
 }
 
 /**
  * The broker for a new copy of the shard. `leaving` is the copy that goes when it is seated (lost, or on a draining
- * broker); NONE: the set is short. The set as it will be keeps within zone limits and spans as many zones as live
- * brokers offer; a lost copy comes back in its own zone if that has room; then towards `t_b`. `null`: only the
- * slots are in the way.
+ * broker); NONE: the set is short. The set as it will be keeps within zone limits. One that replaces a copy spans as
+ * many zones as live brokers offer, a lost one in its own zone if that has room, and then goes towards `t_b`; one that
+ * a raised factor adds goes towards `t_b` first, as first placement deals. `null`: only the slots are in the way.
  */
 export function restoreDestination(
   view: View,
@@ -44,16 +44,16 @@ export function restoreDestination(
   const outsiders = [...brokers.liveList].filter((b) => !view.holds(shard, b) && !set.includes(b));
   const roomy = outsiders.filter((b) => view.room(b) > 0);
   if (roomy.length === 0) return nowhere(view, outsiders);
-  const { share, rule } = targets.of(r);
-  const levelFirst = leaving === NONE && rule.policy === 'broker';
-  const ownZone = leaving !== NONE && brokers.serving[leaving] === 0 ? brokers.zone[leaving] : NONE;
+  const { share } = targets.of(r);
+  const short = leaving === NONE;
+  const ownZone = !short && brokers.serving[leaving] === 0 ? brokers.zone[leaving] : NONE;
   const candidates: Candidate[] = roomy
     .filter((b) => ok(leaving, b))
     .map((b) => {
       const after = replaced(set, leaving, b);
       const key = [
         zoneFault(view, targets, r, after),
-        levelFirst ? squaredChange(view.tally.copiesOf(r, b), 1, share.floor(b), share.ceiling(b)) : 0,
+        short ? squaredChange(view.tally.copiesOf(r, b), 1, share.floor(b), share.ceiling(b)) : 0,
         -zonesAfter(view, after),
         brokers.zone[b] === ownZone ? 0 : 1,
       ] as const;

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { operator, plan, simulate, type ClusterFile, type Phase } from '../../placement/index.ts';
 import { fewestMoves } from './oracle.ts';
 import { judgeCalm, judgeEnd, leadersAfterFirstPass } from './support/judge.ts';
+import { judgeCopies } from './support/least.ts';
 import { judgeTotals } from './support/totals.ts';
 import { dice, randomCluster, type Shape } from './support/random-cluster.ts';
 import { NO_REPORTS, snapshot } from './support/rows.ts';
@@ -35,6 +36,7 @@ function holds(
         const phase = run(file);
         judgeCalm(file, phase);
         judgeTotals(phase);
+        if (shape.caps !== true) judgeCopies(phase);
         expect(run(phase.cluster).steps, 'simulated again').toEqual([]);
         judge(file, phase);
       }),
