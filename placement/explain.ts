@@ -1,5 +1,4 @@
 import { NONE } from './broker-table.ts';
-import { indexOfShard } from './operator.ts';
 import { plan } from './plan.ts';
 import type { Plan, Reports, Snapshot, Step, WaitingRow } from './plan-types.ts';
 import { ShareBook } from './share-book.ts';
@@ -24,7 +23,7 @@ export function explainShard(
   made: Plan = plan(snapshot, reports),
 ): Explanation | null {
   const view = new View(snapshot, reports);
-  const s = indexOfShard(view, shard);
+  const s = view.indexOf(shard);
   if (s === NONE) return null;
   const named = (row: { readonly shard: string }): boolean => row.shard === shard;
   return {

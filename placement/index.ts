@@ -16,6 +16,7 @@ export {
   type SimulateOptions,
   type Simulation,
 } from './simulate.ts';
-export { plan } from './plan.ts';
+export { plan, planAndFollow } from './plan.ts';
+export type { QuietCluster } from './quiet.ts';
 export { explainShard, type Explanation } from './explain.ts';
 export { abandonRefusal, operator, operatorCancel, operatorMove, type OperatorAnswer } from './operator.ts';

@@ -3,7 +3,6 @@ import { zonesAfter } from './copies/index.ts';
 import { startCopyMove } from './copy-start.ts';
 import type { MoveRequest, Operator } from './events.ts';
 import { mustCopy, setAfter, startLeaderMove } from './leader-start.ts';
-import { splitShard } from './model.ts';
 import { abandon } from './moves.ts';
 import { Pass } from './pass.ts';
 import type { Reports, Snapshot, Step, Why } from './plan-types.ts';
@@ -19,7 +18,7 @@ export type OperatorAnswer =
 export function operatorMove(snapshot: Snapshot, reports: Reports, request: MoveRequest): OperatorAnswer {
   const pass = passOver(snapshot, reports);
   const { view } = pass;
-  const s = indexOfShard(view, request.shard);
+  const s = view.indexOf(request.shard);
   if (s === NONE) return refuse(`${request.shard} is no shard of the cluster`);
   const to = view.brokers.find(request.to);
   if (to === NONE) return refuse(`no broker ${request.to} is registered`);
@@ -52,7 +51,7 @@ export function operatorMove(snapshot: Snapshot, reports: Reports, request: Move
 export function operatorCancel(snapshot: Snapshot, reports: Reports, shard: string): OperatorAnswer {
   const pass = passOver(snapshot, reports);
   const { view } = pass;
-  const s = indexOfShard(view, shard);
+  const s = view.indexOf(shard);
   if (s === NONE) return refuse(`${shard} is no shard of the cluster`);
   const move = view.move(s);
   if (move === null) return refuse(`${shard} has no move in flight: there is nothing to cancel`);
@@ -72,7 +71,7 @@ export function operatorCancel(snapshot: Snapshot, reports: Reports, shard: stri
  */
 export function abandonRefusal(snapshot: Snapshot, reports: Reports, shard: string): string | null {
   const view = new View(snapshot, reports);
-  const s = indexOfShard(view, shard);
+  const s = view.indexOf(shard);
   if (s === NONE) return `${shard} is no shard of the cluster`;
   const leader = view.leader[s] ?? NONE;
   if (leader === NONE) return `${shard} was never placed`;
@@ -116,13 +115,6 @@ function onlyStep(pass: Pass): Step {
 }
 
 /** The index of a shard by its key; NONE if the cluster has no such shard. */
-export function indexOfShard(view: View, shard: string): number {
-  const { resource, number } = splitShard(shard);
-  const r = view.resourceKeys.indexOf(resource);
-  if (r === -1 || !Number.isInteger(number) || number < 0) return NONE;
-  return number < view.resourceRow(r).shards ? (view.firstShard[r] ?? 0) + number : NONE;
-}
-
 function shardRefusal(view: View, s: number): string | null {
   const leader = view.leader[s] ?? NONE;
   if (leader === NONE) return 'it is not placed yet';

@@ -18,6 +18,7 @@ import { abandonMoves, finishMoves } from './moves.ts';
 import { Pass } from './pass.ts';
 import type { Levels, Plan, Reports, Snapshot } from './plan-types.ts';
 import { findLost, promoteLost } from './promote.ts';
+import { QuietCluster } from './quiet.ts';
 import { dropSurplus, findCopyWork, restoreCopies, type CopyWork } from './restore.ts';
 import { leaderTargets } from './targets.ts';
 import { View } from './view.ts';
@@ -27,6 +28,22 @@ import { View } from './view.ts';
  * on every machine, whatever the order of its rows. A settled cluster yields no steps.
  */
 export function plan(snapshot: Snapshot, reports: Reports): Plan {
+  return passOver(snapshot, reports).plan;
+}
+
+/**
+ * The same, and how to see without a pass that the cluster goes on wanting nothing; `null` where it wants something. Who
+ * writes rows to `quiet` reads no levels of the plan any more.
+ */
+export function planAndFollow(
+  snapshot: Snapshot,
+  reports: Reports,
+): { readonly plan: Plan; readonly quiet: QuietCluster | null } {
+  const { pass, plan: made } = passOver(snapshot, reports);
+  return { plan: made, quiet: QuietCluster.after(pass, made) };
+}
+
+function passOver(snapshot: Snapshot, reports: Reports): { pass: Pass; plan: Plan } {
   const view = new View(snapshot, reports);
   const pass = new Pass(view);
   assignLeaders(pass);
@@ -34,7 +51,7 @@ export function plan(snapshot: Snapshot, reports: Reports): Plan {
   finishMoves(pass);
   if (!view.policy.paused) startMoves(pass);
   let levels: Levels | null = null;
-  return {
+  const made: Plan = {
     steps: pass.builder.steps,
     waiting: pass.waiting,
     unplaceable: pass.unplaceable,
@@ -47,6 +64,7 @@ export function plan(snapshot: Snapshot, reports: Reports): Plan {
       return (levels ??= levelsOf(view));
     },
   };
+  return { pass, plan: made };
 }
 
 /** Step 0, after what cannot finish was given up: everyone who can lead a leaderless shard does. Needs no slot. */

@@ -101,17 +101,26 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
 /** Every shard is led by a live broker, every resource and the totals are within floor and ceiling. */
 function isSettled(view: View, book: ShareBook, unled: Int32Array): boolean {
   if (unled.some((n) => n > 0)) return false;
-  const { tally, brokers } = view;
+  if (!totalsAreSettled(view, book)) return false;
+  for (let r = 0; r < view.resourceCount; r++) if (!isSettledResource(view, book, r)) return false;
+  return true;
+}
+
+/** Only live brokers lead, each within floor and ceiling of the cluster share. */
+export function totalsAreSettled({ tally, brokers }: View, book: ShareBook): boolean {
   const cluster = book.cluster();
   for (let b = 0; b < brokers.count; b++) {
-    if (brokers.live[b] === 0 ? tally.leaders[b] !== 0 : outside(cluster, b, tally.leaders[b] ?? 0) > 0) {
-      return false;
-    }
+    const led = tally.leaders[b] ?? 0;
+    if (brokers.live[b] === 0 ? led !== 0 : outside(cluster, b, led) > 0) return false;
   }
-  for (let r = 0; r < view.resourceCount; r++) {
-    const row = book.of(r);
-    for (const b of brokers.liveList) if (outside(row, b, tally.leadersOf(r, b)) > 0) return false;
-  }
+  return true;
+}
+
+/** Every live broker leads within floor and ceiling of the resource. */
+export function isSettledResource({ tally, brokers }: View, book: ShareBook, r: number): boolean {
+  const share = book.of(r);
+  const led = tally.leadersRow(r);
+  for (const b of brokers.liveList) if (outside(share, b, led[b] ?? 0) > 0) return false;
   return true;
 }
 

@@ -68,10 +68,10 @@ export class View {
   readonly #alone: (readonly number[] | undefined)[];
   /** By shard without a row: its key, once it was asked for. */
   readonly #newKeys: (string | undefined)[];
-  readonly #snapshot: Snapshot;
+  readonly #rows: (Assignment | undefined)[];
+  readonly #resourceIndex: ReadonlyMap<string, number>;
 
   constructor(snapshot: Snapshot, reports: Reports) {
-    this.#snapshot = snapshot;
     this.nowMs = snapshot.nowMs;
     this.policy = snapshot.policy;
     this.firstRegisteredAtMs = snapshot.firstRegisteredAtMs;
@@ -103,10 +103,10 @@ export class View {
     this.#newKeys = new Array<string | undefined>(n).fill(undefined);
     this.tally = new Tally(keyed.length, this.brokers.count);
     const rows = new Array<Assignment | undefined>(n).fill(undefined);
-    const byKey = new Map(this.resourceKeys.map((key, r) => [key, r]));
+    this.#resourceIndex = new Map(this.resourceKeys.map((key, r) => [key, r]));
     for (const row of snapshot.assignments) {
       const { resource, number } = splitShard(row.shard);
-      const r = byKey.get(resource);
+      const r = this.#resourceIndex.get(resource);
       if (r === undefined) throw new Error(`${row.shard} belongs to no resource of the snapshot`);
       const first = this.firstShard[r] ?? 0;
       if (!(number < (this.resources[r]?.shards ?? 0))) throw new Error(`${resource} has no shard ${number}`);
@@ -115,11 +115,38 @@ export class View {
       this.#read(first + number, row);
     }
     this.rows = rows;
+    this.#rows = rows;
+  }
+
+  /** A shard by its key; NONE: the cluster has none of it. */
+  indexOf(shard: string): number {
+    const { resource, number } = splitShard(shard);
+    const r = this.#resourceIndex.get(resource);
+    if (r === undefined || !Number.isInteger(number) || number < 0) return NONE;
+    return number < this.resourceRow(r).shards ? (this.firstShard[r] ?? 0) + number : NONE;
+  }
+
+  /**
+   * A shard's row has become another: the view is as if it had been made from that one. For a view that no pass has
+   * changed. Answers the shard. Throws where the view has no such shard or broker.
+   */
+  renew(row: Assignment): number {
+    const s = this.indexOf(row.shard);
+    if (s === NONE) throw new Error(`the view has no shard ${row.shard}`);
+    this.#count(s, -1);
+    for (const b of this.copies(s)) this.tally.addHeld(b, -1);
+    this.#rows[s] = row;
+    this.#moves[s] = null;
+    this.#read(s, row);
+    return s;
   }
 
   /** The cluster as it will be once every move in flight has finished. Neither view shows what is done to the other. */
   settled(): View {
-    const settled = new View(this.#snapshot, this.reports);
+    const { nowMs, policy, firstRegisteredAtMs, resources } = this;
+    const assignments = this.rows.filter((row) => row !== undefined);
+    const rows = { brokers: this.brokers.rows, resources, assignments };
+    const settled = new View({ nowMs, policy, firstRegisteredAtMs, ...rows }, this.reports);
     settled.failedLimit = this.failedLimit;
     for (let s = 0; s < this.shardCount; s++) {
       if (this.counts[s] === 0) continue;

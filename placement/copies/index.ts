@@ -10,7 +10,8 @@ export { restoreDestination, type Destination, type NoDestination } from './rest
 export type { FollowerMove, Rejected, SlotCheck } from './step.ts';
 export type { CopyTargets } from './targets.ts';
 export { unspread } from './unspread.ts';
-export { vectorTail, vectorTailAfter, type VectorTail } from './vector.ts';
+export { zoneFault } from './measure.ts';
+export { resourceOutside, totalsOutside, vectorTail, vectorTailAfter, type VectorTail } from './vector.ts';
 export { zoneStep } from './zone-step.ts';
 export { zonesAfter } from './zones.ts';
 

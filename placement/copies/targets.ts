@@ -86,6 +86,13 @@ export class CopyTargets {
     this.#quotas = undefined;
   }
 
+  /** Some broker's cap holds less than its part: who leads what then has a say in the targets. */
+  get capsBind(): boolean {
+    if (this.field.capped.length === 0) return false;
+    if (this.view.resourceCount > 0) this.of(0);
+    return this.#caps !== undefined && this.#caps !== null;
+  }
+
   #build(r: number): ResourceTarget {
     const build = (x: number, room: Int32Array | null): ResourceTarget =>
       room === null

@@ -26,13 +26,18 @@ export function vectorTail(view: View, targets: CopyTargets): VectorTail {
   let copies = 0;
   for (let r = 0; r < view.resourceCount; r++) copies += resourceOutside(view, targets, r);
   const chain = copies === 0 ? 0 : chainLength(view, targets);
-  let totals = 0;
+  return { zones, copies, chain, totals: totalsOutside(view, targets) };
+}
+
+/** Squared copies in total outside floor…ceiling. */
+export function totalsOutside(view: View, targets: CopyTargets): number {
   const share = targets.totals();
+  let sum = 0;
   for (const b of view.brokers.liveList) {
     const off = outside(view.tally.copies[b] ?? 0, share.floor[b] ?? 0, share.ceiling[b] ?? 0);
-    totals += off * off;
+    sum += off * off;
   }
-  return { zones, copies, chain, totals };
+  return sum;
 }
 
 /** As `vectorTail`, with one shard's finished set replaced; `before` spares counting everything again. */

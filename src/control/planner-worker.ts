@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import {
+  plan,
   resourceKey,
   type Assignment,
   type Broker,
@@ -7,7 +8,7 @@ import {
   type Resource,
   type Snapshot,
 } from '../../placement/index.ts';
-import { answerQuestion } from './planner-host.ts';
+import { answerQuestion, type PassPlan } from './planner-host.ts';
 import { SettledPlan } from './settled-plan.ts';
 import { STEPS_PER_MESSAGE, type FromPlanner, type StatePart, type ToPlanner } from './planner-messages.ts';
 
@@ -19,14 +20,12 @@ class PlannerThread {
   /** One string a broker: every row that is read brings its own. */
   readonly #ids = new Map<string, string>();
   readonly #settled = new SettledPlan();
-  /** Counts what changed the copy. */
-  #version = 0;
-  #planned: { readonly id: number; readonly plan: Plan } | null = null;
+  #planned: { readonly id: number; readonly plan: PassPlan } | null = null;
 
   take(message: ToPlanner): FromPlanner | null {
     switch (message.type) {
       case 'reset':
-        this.#version++;
+        this.#settled.forget();
         this.#brokers.clear();
         this.#resources.clear();
         this.#assignments.clear();
@@ -43,10 +42,14 @@ class PlannerThread {
   }
 
   #write({ brokers, resources, assignments, gone }: StatePart): void {
-    this.#version++;
+    const rows = assignments.map((row) => this.#compact(row));
+    const isNew = (row: Assignment): boolean => !this.#assignments.has(row.shard);
+    const lists = [brokers, resources, gone.brokers, gone.resources, gone.assignments];
+    if (lists.some((list) => list.length > 0) || rows.some(isNew)) this.#settled.forget();
+    else this.#settled.rowsChanged(rows);
     for (const row of brokers) this.#brokers.set(row.id, row);
     for (const row of resources) this.#resources.set(resourceKey(row), row);
-    for (const row of assignments) this.#assignments.set(row.shard, this.#compact(row));
+    for (const row of rows) this.#assignments.set(row.shard, row);
     for (const id of gone.brokers) this.#brokers.delete(id);
     for (const key of gone.resources) this.#resources.delete(key);
     for (const shard of gone.assignments) this.#assignments.delete(shard);
@@ -65,26 +68,32 @@ class PlannerThread {
   }
 
   #work({ id, input, policy, firstRegisteredAtMs, work }: Extract<ToPlanner, { type: 'work' }>): FromPlanner {
-    const snapshot: Snapshot = {
-      nowMs: input.nowMs,
-      brokers: [...this.#brokers.values()],
-      resources: [...this.#resources.values()],
-      assignments: [...this.#assignments.values()],
-      policy,
-      firstRegisteredAtMs,
-    };
+    const { nowMs, reports } = input;
+    const facts = { nowMs, policy, firstRegisteredAtMs };
     try {
       if (typeof work === 'object') {
-        return { type: 'answered', id, answer: answerQuestion(snapshot, input.reports, work) };
+        return { type: 'answered', id, answer: answerQuestion({ ...facts, ...this.#rows() }, reports, work) };
       }
-      const version = JSON.stringify([this.#version, policy, firstRegisteredAtMs]);
-      const made = this.#settled.plan(version, snapshot, input.reports);
+      if (work === 'plan') {
+        const made = this.#settled.plan(facts, reports, () => this.#rows());
+        this.#planned = { id, plan: made };
+        return summary(id, made, null);
+      }
+      const made = plan({ ...facts, ...this.#rows() }, reports);
       this.#planned = { id, plan: made };
-      return summary(id, made, work === 'fullPlan');
+      return summary(id, made, made.levels);
     } catch (error) {
       const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
       return { type: 'failed', id, message };
     }
+  }
+
+  #rows(): Pick<Snapshot, 'brokers' | 'resources' | 'assignments'> {
+    return {
+      brokers: [...this.#brokers.values()],
+      resources: [...this.#resources.values()],
+      assignments: [...this.#assignments.values()],
+    };
   }
 
   #fetch({ id, list, from }: Extract<ToPlanner, { type: 'fetch' }>): FromPlanner {
@@ -95,7 +104,7 @@ class PlannerThread {
 }
 
 /** What goes back at once; the lists are fetched. */
-function summary(id: number, made: Plan, withLevels: boolean): FromPlanner {
+function summary(id: number, made: PassPlan, levels: Plan['levels'] | null): FromPlanner {
   const { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs } = made;
   return {
     type: 'planned',
@@ -109,7 +118,7 @@ function summary(id: number, made: Plan, withLevels: boolean): FromPlanner {
     },
     minimumLeaderMoves,
     nextDeadlineMs,
-    levels: withLevels ? made.levels : null,
+    levels,
   };
 }
 

@@ -1,21 +1,70 @@
-import { plan, type Plan, type Reports, type Snapshot } from '../../placement/index.ts';
+import {
+  planAndFollow,
+  type Assignment,
+  type Plan,
+  type QuietCluster,
+  type Reports,
+  type Snapshot,
+} from '../../placement/index.ts';
+import type { PassPlan } from './planner-host.ts';
+
+/** The rows of a snapshot, and what else is in it. */
+type Rows = Pick<Snapshot, 'brokers' | 'resources' | 'assignments'>;
+type Facts = Omit<Snapshot, keyof Rows>;
+
+interface Kept {
+  readonly plan: PassPlan;
+  /** Of the policy and what else but time and rows the plan was made from. */
+  readonly rules: string;
+  /** The cluster wants nothing: sees whether that stays so as rows change. */
+  readonly quiet: QuietCluster | null;
+}
 
 /**
- * Plans, and keeps the answer while it stands: where nothing was wanted, nothing is under way and no lease is waited
- * for, the same rows want nothing until the plan's own deadline, however often they are asked.
+ * Plans, and keeps the answer while it stands. Where the cluster wants nothing the answer stands as long as the rows that
+ * change leave it so. Where it wants nothing now but waits, and no report is under way, the same rows want nothing until
+ * the plan's own deadline, however often they are asked.
  */
 export class SettledPlan {
-  #kept: { readonly version: string; readonly plan: Plan } | null = null;
+  #kept: Kept | null = null;
 
-  /** `version` differs whenever anything but the time differs in what the snapshot holds. */
-  plan(version: string, snapshot: Snapshot, reports: Reports): Plan {
-    const isQuiet = reports.shards.size === 0 && reports.leasedUntilMs.size === 0;
+  /** These rows have changed, and nothing else. */
+  rowsChanged(rows: readonly Assignment[]): void {
+    const quiet = this.#kept?.quiet ?? null;
+    if (quiet === null) this.#kept = null;
+    else for (const row of rows) quiet.write(row);
+  }
+
+  /** Brokers, resources or which shards have a row have changed. */
+  forget(): void {
+    this.#kept = null;
+  }
+
+  /** `rows` is asked for only where they are to be planned from. */
+  plan(facts: Facts, reports: Reports, rows: () => Rows): PassPlan {
+    const rules = JSON.stringify([facts.policy, facts.firstRegisteredAtMs]);
     const kept = this.#kept;
-    if (isQuiet && kept?.version === version && snapshot.nowMs < (kept.plan.nextDeadlineMs ?? Infinity)) {
-      return kept.plan;
-    }
-    const made = plan(snapshot, reports);
-    this.#kept = isQuiet && made.steps.length === 0 ? { version, plan: made } : null;
+    if (kept?.rules === rules && stands(kept, facts.nowMs, reports)) return kept.plan;
+    this.#kept = null;
+    const { plan, quiet } = planAndFollow({ ...facts, ...rows() }, reports);
+    const made = withoutLevels(plan);
+    if (made.steps.length === 0 && (quiet !== null || isQuiet(reports)))
+      this.#kept = { plan: made, rules, quiet };
     return made;
   }
+}
+
+function stands({ plan, quiet }: Kept, nowMs: number, reports: Reports): boolean {
+  if (quiet !== null) return quiet.wantsNothing();
+  return isQuiet(reports) && nowMs < (plan.nextDeadlineMs ?? Infinity);
+}
+
+function isQuiet(reports: Reports): boolean {
+  return reports.shards.size === 0 && reports.leasedUntilMs.size === 0;
+}
+
+/** The levels are those of the rows that the plan was made from: they are not kept. */
+function withoutLevels(plan: Plan): PassPlan {
+  const { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs } = plan;
+  return { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs };
 }

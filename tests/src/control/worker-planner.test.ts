@@ -131,6 +131,28 @@ describe('the planner in a worker', () => {
     expect(plain(await worker.plan(input))).toEqual(plain(await inline.plan(input)));
   });
 
+  it('goes on planning what this thread would once the cluster is settled and rows change', async () => {
+    const f = new Fixture();
+    const ids = brokersOf(6);
+    f.importAll(ids, 600, (i) => [ids[i % 6]?.id ?? '', ids[(i + 1) % 6]?.id ?? '']);
+    worker = workerFor(f);
+    const inline = new InlinePlanner(f.state, plan);
+    worker.start();
+    const same = async (): Promise<PassPlan> => {
+      const made = await inline.plan(input);
+      expect(plain((await worker?.plan(input)) ?? made)).toEqual(plain(made));
+      return made;
+    };
+    expect((await same()).steps).toEqual([]);
+    // What a broker of that id held is not in sync any more: it is another store.
+    report(f, 1);
+    await same();
+    f.write({ type: 'setDrain', broker: 'b01', drain: true });
+    expect((await same()).steps).not.toEqual([]);
+    f.write({ type: 'setDrain', broker: 'b01', drain: false });
+    await same();
+  });
+
   it('starts over with every leadership, and after a snapshot was installed', async () => {
     const f = new Fixture();
     const ids = brokersOf(3);
@@ -192,15 +214,37 @@ describe('the answer of a settled cluster', () => {
   });
   const quiet = { shards: new Map(), leasedUntilMs: new Map() };
 
-  it('stands for the same rows until its deadline, and no longer', () => {
+  const ask = (
+    settled: SettledPlan,
+    { brokers, resources, assignments, ...facts }: Snapshot,
+    reports = quiet,
+  ) => settled.plan(facts, reports, () => ({ brokers, resources, assignments }));
+  const unasked = (): never => {
+    throw new Error('the rows are not needed');
+  };
+
+  it('stands as long as nothing changes, and where what changes leaves it as it is', () => {
     const settled = new SettledPlan();
-    const first = settled.plan('1', snapshot(20_000, 'b00'), quiet);
-    expect(settled.plan('1', snapshot(30_000, 'b00'), quiet)).toBe(first);
-    expect(settled.plan('2', snapshot(30_000, 'b00'), quiet)).not.toBe(first);
+    const { policy, firstRegisteredAtMs, assignments } = snapshot(20_000, 'b00');
+    const first = ask(settled, snapshot(20_000, 'b00'));
+    const facts = { nowMs: 30_000, policy: { ...policy }, firstRegisteredAtMs };
+    expect(settled.plan(facts, quiet, unasked)).toBe(first);
     const leased = { ...quiet, leasedUntilMs: new Map([['b00', 40_000]]) };
-    expect(settled.plan('2', snapshot(30_000, 'b00'), leased)).not.toBe(
-      settled.plan('2', snapshot(30_000, 'b00'), quiet),
-    );
+    expect(settled.plan(facts, leased, unasked)).toBe(first);
+    settled.rowsChanged(assignments.map((row) => ({ ...row, generation: 2, failedMoves: 1 })));
+    expect(settled.plan(facts, quiet, unasked)).toBe(first);
+    settled.rowsChanged(assignments.map((row) => ({ ...row, generation: 3, inSync: [] })));
+    expect(() => settled.plan(facts, quiet, unasked)).toThrow(/not needed/);
+  });
+
+  it('is made anew where brokers, resources or the policy have changed', () => {
+    const settled = new SettledPlan();
+    const first = ask(settled, snapshot(20_000, 'b00'));
+    const { policy } = snapshot(0, 'b00');
+    const other = ask(settled, { ...snapshot(20_000, 'b00'), policy: { ...policy, settleMs: 1 } });
+    expect(other).not.toBe(first);
+    settled.forget();
+    expect(ask(settled, { ...snapshot(20_000, 'b00'), policy: { ...policy, settleMs: 1 } })).not.toBe(other);
   });
 
   it('is made anew at its deadline, and where something is wanted', () => {
@@ -212,14 +256,18 @@ describe('the answer of a settled cluster', () => {
     const [row] = two.assignments;
     if (row === undefined) throw new Error('no row');
     const lost = { ...two, assignments: [{ ...row, replicas: ['b00', 'b02'], inSync: ['b00'] }] };
-    const waiting = settled.plan('1', lost, quiet);
+    const waiting = ask(settled, lost);
     const deadlineMs = 1_000 + DEFAULT_POLICY.restoreAfterMs;
     expect(waiting.steps).toEqual([]);
     expect(waiting.nextDeadlineMs).toBe(deadlineMs);
-    expect(settled.plan('1', { ...lost, nowMs: deadlineMs - 1 }, quiet)).toBe(waiting);
-    const due = settled.plan('1', { ...lost, nowMs: deadlineMs }, quiet);
+    expect(ask(settled, { ...lost, nowMs: deadlineMs - 1 })).toBe(waiting);
+    settled.rowsChanged(lost.assignments);
+    const again = ask(settled, { ...lost, nowMs: deadlineMs - 1 });
+    expect(again).toEqual(waiting);
+    expect(again).not.toBe(waiting);
+    const due = ask(settled, { ...lost, nowMs: deadlineMs });
     expect(due.steps.map((step) => step.step)).toEqual(['join']);
-    expect(settled.plan('1', { ...lost, nowMs: deadlineMs }, quiet)).not.toBe(due);
+    expect(ask(settled, { ...lost, nowMs: deadlineMs })).not.toBe(due);
   });
 });
 
