@@ -1,14 +1,8 @@
 import type { Clock } from '../../raft/index.ts';
-import type {
-  ControlPlane,
-  Leadership,
-  Proposed,
-  ProposeOptions,
-  RaftStatusView,
-} from '../../src/control-plane.ts';
+import type { ControlPlane, Leadership, RaftStatusView } from '../../src/control-plane.ts';
 import { createSystemClock } from '../../src/clock.ts';
 import { EvenkeelError } from '../../src/errors.ts';
-import type { Command } from '../../src/command/index.ts';
+import type { Command, Proposed, ProposeOptions } from '../../src/command/index.ts';
 import type { LastPlan } from '../../src/control/index.ts';
 import { createMetrics } from '../../src/metrics.ts';
 import { createProcessMetrics } from '../../src/metrics-process.ts';

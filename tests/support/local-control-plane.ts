@@ -1,13 +1,13 @@
 import type { Clock } from '../../raft/index.ts';
 import { Machine } from '../../src/apply/index.ts';
-import { encodeCommand, COMMAND_VERSION, type Command } from '../../src/command/index.ts';
-import type {
-  ControlPlane,
-  Leadership,
-  Proposed,
-  ProposeOptions,
-  RaftStatusView,
-} from '../../src/control-plane.ts';
+import {
+  encodeCommand,
+  COMMAND_VERSION,
+  type Command,
+  type Proposed,
+  type ProposeOptions,
+} from '../../src/command/index.ts';
+import type { ControlPlane, Leadership, RaftStatusView } from '../../src/control-plane.ts';
 import { EvenkeelError } from '../../src/errors.ts';
 import { errorOf } from '../../src/state/index.ts';
 import { ChangeRing, type RingLimits } from '../../src/watch/index.ts';
