@@ -1,8 +1,14 @@
+import type { Clock } from './clock.ts';
 import type { RaftCore } from './core.ts';
 import { RaftInvariantError } from './errors.ts';
 import type { RaftLimits } from './limits.ts';
 import type { StateMachine } from './state-machine.ts';
 import type { Entry, Snapshot } from './types.ts';
+
+interface Restoring {
+  readonly index: number;
+  readonly steps: Iterator<void>;
+}
 
 /** Feeds the state machine in index order, in slices, and takes its snapshots. */
 export class Applier {
@@ -18,6 +24,8 @@ export class Applier {
     readonly parts: Iterator<Uint8Array>;
     readonly done: Uint8Array[];
   } | null = null;
+  /** The one that replaces the state, step by step; nothing is applied meanwhile. */
+  #restoring: Restoring | null = null;
   /** A snapshot of this index or later was asked for. */
   #askedFor = 0;
 
@@ -38,29 +46,59 @@ export class Applier {
   }
 
   get isBehind(): boolean {
-    return this.#appliedIndex < this.#core.log.commitIndex;
+    return this.#restoring !== null || this.#appliedIndex < this.#core.log.commitIndex;
   }
 
-  restore(snapshot: Snapshot): void {
-    this.#stateMachine.restore(snapshot.data, snapshot.meta.index);
-    this.#appliedIndex = snapshot.meta.index;
-    this.#bytesSinceSnapshot = 0;
+  /** At the start, before anything is answered: a step a turn, so that the process sees to its signals and sockets. */
+  async restoreStored(snapshot: Snapshot, clock: Clock): Promise<void> {
+    this.restore(snapshot);
+    for (;;) {
+      if (this.#restoring !== null) this.#restoreStep(this.#restoring);
+      if (this.#restoring === null) return;
+      await new Promise<void>((resolve) => clock.defer(resolve));
+    }
+  }
+
+  /** Begins to replace the state, one step with every `applySlice`. A newer snapshot takes its place. */
+  restore({ data, meta: { index } }: Snapshot): void {
     this.#taking = null;
+    const steps = this.#stateMachine.restoreInSteps?.(data, index) ?? this.#wholeRestore(data, index);
+    this.#restoring = { index, steps };
+  }
+
+  #wholeRestore(data: Uint8Array, index: number): Iterator<void> {
+    return {
+      next: () => {
+        this.#stateMachine.restore(data, index);
+        return { done: true, value: undefined };
+      },
+    };
+  }
+
+  #restoreStep({ index, steps }: Restoring): void {
+    if (steps.next().done !== true) return;
+    this.#restoring = null;
+    this.#appliedIndex = index;
+    this.#bytesSinceSnapshot = 0;
   }
 
   /** Applies one slice of what is committed, small enough not to hold the event loop for long. */
   applySlice(): void {
+    if (this.#restoring !== null) {
+      this.#restoreStep(this.#restoring);
+      return;
+    }
     const budget = { maxEntries: this.#limits.maxApplyEntries, maxBytes: this.#limits.maxApplyBytes };
     const entries = this.#core.committedEntries(this.#appliedIndex, budget);
     if (entries.length === 0) return;
     const results = this.#stateMachine.apply(entries);
-    if (results.length !== entries.length) {
+    if (results.length > entries.length) {
       throw new RaftInvariantError(
         `the state machine answered ${results.length} results to ${entries.length} entries`,
       );
     }
-    this.#appliedIndex += entries.length;
-    entries.forEach((entry, at) => {
+    this.#appliedIndex += results.length;
+    entries.slice(0, results.length).forEach((entry, at) => {
       this.#bytesSinceSnapshot += entry.data.length;
       this.#onApplied(entry, results[at]);
     });
@@ -72,6 +110,7 @@ export class Applier {
   }
 
   get snapshotIsDue(): boolean {
+    if (this.#restoring !== null || this.#stateMachine.isPartWay === true) return false;
     const { snapshotIndex } = this.#core.log;
     const entries = this.#appliedIndex - snapshotIndex;
     return (

@@ -56,7 +56,7 @@ export const DEFAULT_LIMITS: RaftLimits = {
   maxPendingProposals: 16_384,
   maxPendingReads: 65_536,
   maxApplyEntries: 512,
-  maxApplyBytes: 1024 * 1024,
+  maxApplyBytes: 128 * 1024,
   snapshotEveryEntries: 50_000,
   snapshotEveryBytes: 64 * 1024 * 1024,
   trailingEntries: 5_000,

@@ -62,6 +62,7 @@ export class RaftNode {
     const limits = checkedLimits(options.limits);
     const stored = await options.storage.load();
     const node = new RaftNode(options, limits, stored);
+    if (stored.snapshot !== null) await node.#applier.restoreStored(stored.snapshot, options.clock);
     options.transport.bind({
       onMessages: (messages) => node.#input(() => node.#step(messages)),
       onPeerUp: (peer, bootId) => node.#input(() => node.#core.peerUp(peer, bootId)),
@@ -89,8 +90,7 @@ export class RaftNode {
         this.#requests.applied(entry);
       },
     });
-    if (stored.snapshot !== null) this.#applier.restore(stored.snapshot);
-    this.#snapshots = new SnapshotWaiters(this.#applier.appliedIndex);
+    this.#snapshots = new SnapshotWaiters(stored.snapshot?.meta.index ?? 0);
     this.#wakeUp = new WakeUp(clock, () => this.#input(() => this.#barriers.retry()));
     this.#lastSeenMs = clock.now();
     this.#lastState = this.#state();

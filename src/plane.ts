@@ -2,6 +2,7 @@ import { RaftError, type Clock, type RaftNode, type RaftState } from '../raft/in
 import { fromRaft, Proposer, type Command, type Proposed, type ProposeOptions } from './command/index.ts';
 import type { ControlPlane, Leadership, RaftStatusView } from './control-plane.ts';
 import { EvenkeelError } from './errors.ts';
+import { jsonInSlices } from './json-in-slices.ts';
 import type { StateView } from './state/index.ts';
 import type { ChangeFeed } from './watch/index.ts';
 
@@ -117,7 +118,7 @@ export class Plane implements ControlPlane {
   serve(method: string, service: Service): void {
     if (this.#services.has(method)) throw new Error(`${method} is served already`);
     this.#services.set(method, service);
-    serveToPeers(this.#options.peers, method, service);
+    serveToPeers(this.#options.peers, this.#options.clock, method, service);
   }
 
   clusterTimeMs(): number {
@@ -175,8 +176,11 @@ export async function askPeer(
   return parse(await peers.call(member, method, Buffer.from(JSON.stringify(params)), deadlineMs));
 }
 
-export function serveToPeers(peers: PeerCaller, method: string, service: Service): void {
-  peers.serve(method, async (params) => Buffer.from(JSON.stringify(await service(parse(params)))));
+export function serveToPeers(peers: PeerCaller, clock: Clock, method: string, service: Service): void {
+  peers.serve(method, async (params) => {
+    const answer = await jsonInSlices(await service(parse(params)), clock);
+    return Buffer.from(answer.join(''));
+  });
 }
 
 function parse(bytes: Uint8Array): unknown {

@@ -54,7 +54,7 @@ async function serve(config: ServeConfig): Promise<number> {
     disk: createLevelDisk(),
     random: createSystemRandom(),
     logger,
-    planner: (state, feed) => new WorkerPlanner(state, feed, { clock, log: logger }),
+    planner: (state, feed, turns) => new WorkerPlanner(state, feed, { clock: turns, log: logger }),
     processMetrics: createProcessMetrics(config.nodeId),
     onFatal: (error) => stoppedItself(error),
   });

@@ -19,6 +19,7 @@ import type { Logger } from './logger.ts';
 import { createMetrics } from './metrics.ts';
 import type { ProcessMetrics } from './metrics-process.ts';
 import type { Net } from './net.ts';
+import { oneATurn } from './one-a-turn.ts';
 import { askPeer, Plane, serveToPeers } from './plane.ts';
 import type { StateView } from './state/index.ts';
 import { VERSION } from './version.ts';
@@ -33,7 +34,7 @@ export interface NodeOptions {
   readonly random: Random;
   readonly logger: Logger;
   /** Where plans are made; on this thread unless given. */
-  readonly planner?: (state: StateView, feed: ChangeFeed) => PlannerHost;
+  readonly planner?: (state: StateView, feed: ChangeFeed, clock: Clock) => PlannerHost;
   /** Shown with the node's own metrics, where it has the process to itself. */
   readonly processMetrics?: ProcessMetrics;
   /** Lets a harness look at, or come between, the parts that consensus rests on. */
@@ -124,16 +125,18 @@ async function build(options: NodeOptions, stoppers: Stoppers): Promise<RunningN
     logger.fatal({ error: error.message, term: raft.status().term }, 'the node stops itself');
     options.onFatal(error);
   });
-  const planner = options.planner?.(machine.view, feed) ?? new InlinePlanner(machine.view, plan);
-  const control = new Control({ plane, clock, timings: config.broker, planner, log: logger });
+  // Raft and its sockets take every turn; what all others cut their work into shares the turns between them.
+  const shared = oneATurn(clock);
+  const planner = options.planner?.(machine.view, feed, shared) ?? new InlinePlanner(machine.view, plan);
+  const control = new Control({ plane, clock: shared, timings: config.broker, planner, log: logger });
   control.start();
   stoppers.add(() => control.stop());
-  const brokers = createBrokerSurface({ plane, clock });
+  const brokers = createBrokerSurface({ plane, clock: shared });
   stoppers.add(() => brokers.drain());
-  const metrics = createMetrics({ plane, control, clock, ofProcess: options.processMetrics ?? null });
+  const metrics = createMetrics({ plane, control, clock: shared, ofProcess: options.processMetrics ?? null });
   const admin = createAdminSurface({
     plane,
-    clock,
+    clock: shared,
     health: { storageOpen: () => storageOpen, draining: () => draining },
     metrics,
     version: VERSION,
@@ -184,7 +187,7 @@ async function joinGroup(
     initialClusterState: config.initialClusterState,
     members: [...config.members].map(([id, address]) => ({ id, address })),
     ask: (peer, method, params, deadlineMs) => askPeer(peers, peer, method, params, deadlineMs),
-    serve: (method, service) => serveToPeers(peers, method, service),
+    serve: (method, service) => serveToPeers(peers, clock, method, service),
     onWaiting: (reason) => logger.info({}, reason),
   });
   peers.setDirectories(new Map(group.members.map(({ id, directoryId }) => [id, directoryId])));

@@ -1,12 +1,12 @@
 import { MAX_BROKERS, type Command } from '../command/index.ts';
 import type { AssignmentRow, BrokerRow, ClusterState } from '../state/index.ts';
-import { done, refuse, someOf, type Outcome } from './outcome.ts';
+import { done, refuse, someOf, type Outcome, type Sliced } from './outcome.ts';
 import { rewrite, rowsOn, without, type RowPatch } from './row.ts';
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>;
 
 /** A registration that is no resume: a new incarnation (contract, "Registering"). */
-export function registerBroker(state: ClusterState, { broker }: Of<'registerBroker'>): Outcome {
+export function* registerBroker(state: ClusterState, { broker }: Of<'registerBroker'>): Sliced<Outcome> {
   const before = state.brokers.get(broker.id);
   if (before === undefined && state.brokers.size >= MAX_BROKERS) {
     return refuse('limit_exceeded', `the cluster has ${MAX_BROKERS} brokers, its limit: remove one first`);
@@ -26,18 +26,19 @@ export function registerBroker(state: ClusterState, { broker }: Of<'registerBrok
   state.noteRegistration(state.timeMs);
   if (before !== undefined) {
     const sameStore = before.storeId !== null && before.storeId === broker.storeId;
-    if (before.imported || sameStore) comeBack(state, broker.id, { incarnation, first: before.imported });
-    else startEmpty(state, broker.id, incarnation);
+    if (before.imported || sameStore) {
+      yield* comeBack(state, broker.id, { incarnation, first: before.imported });
+    } else yield* startEmpty(state, broker.id, incarnation);
   }
   return done({ incarnation, lifecycle: row.lifecycle });
 }
 
 /** The same store: the marks stay, and what it leads is opened anew, a fence of the old process undone. */
-function comeBack(
+function* comeBack(
   state: ClusterState,
   broker: string,
   { incarnation, first }: { incarnation: number; first: boolean },
-): void {
+): Sliced<void> {
   for (const row of rowsOn(state, broker)) {
     if (row.leader === broker) {
       const move = row.move?.step === 'fenced' ? { ...row.move, step: 'staged' as const } : row.move;
@@ -47,14 +48,16 @@ function comeBack(
       const staged = first && row.move?.to === broker ? { stagedIncarnation: incarnation } : {};
       rewrite(state, row, { ...restaged(row, broker, incarnation), ...staged, drained: false });
     }
+    yield;
   }
 }
 
 /** Another store, or none named: it holds nothing of what the old one held. */
-function startEmpty(state: ClusterState, broker: string, incarnation: number): void {
+function* startEmpty(state: ClusterState, broker: string, incarnation: number): Sliced<void> {
   for (const row of rowsOn(state, broker)) {
     const inSync = without(row.inSync, broker);
     rewrite(state, row, { ...restaged(row, broker, incarnation), inSync, drained: false });
+    yield;
   }
 }
 
@@ -67,7 +70,7 @@ function restaged(row: AssignmentRow, broker: string, incarnation: number): RowP
 }
 
 /** Down or left, as the Raft leader decided of this very incarnation. */
-export function setLifecycle(state: ClusterState, command: Of<'setLifecycle'>): Outcome {
+export function* setLifecycle(state: ClusterState, command: Of<'setLifecycle'>): Sliced<Outcome> {
   const { broker, lifecycle } = command;
   const row = state.brokers.get(broker);
   if (row === undefined) return unknownBroker(broker);
@@ -82,8 +85,8 @@ export function setLifecycle(state: ClusterState, command: Of<'setLifecycle'>): 
   state.putBroker({ ...row, lifecycle, downSinceMs });
   for (const assignment of rowsOn(state, broker)) {
     const inSync = without(assignment.inSync, broker);
-    if (inSync.length === assignment.inSync.length || inSync.length === 0) continue;
-    rewrite(state, assignment, { inSync });
+    if (inSync.length < assignment.inSync.length && inSync.length > 0) rewrite(state, assignment, { inSync });
+    yield;
   }
   return done({ lifecycle });
 }

@@ -1,5 +1,5 @@
 import {
-  clusterProblem,
+  clusterProblems,
   MAX_BROKERS,
   MAX_RESOURCES,
   MAX_SHARDS,
@@ -7,7 +7,7 @@ import {
   type Command,
 } from '../command/index.ts';
 import type { ClusterState } from '../state/index.ts';
-import { done, refuse, type Outcome } from './outcome.ts';
+import { done, refuse, type Outcome, type Sliced } from './outcome.ts';
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>;
 
@@ -23,7 +23,7 @@ export function importPart(state: ClusterState, { type: _type, ...part }: Of<'im
 }
 
 /** Makes the staged parts the state, all of them or nothing: every check comes before the first write. */
-export function importCommit(state: ClusterState, command: Of<'importCommit'>): Outcome {
+export function* importCommit(state: ClusterState, command: Of<'importCommit'>): Sliced<Outcome> {
   const { importId, parts: count, overwrite } = command;
   const parts = state.imports.collect(importId, count);
   if (parts === null) {
@@ -39,21 +39,27 @@ export function importCommit(state: ClusterState, command: Of<'importCommit'>): 
     resources: parts.flatMap((part) => part.resources),
     assignments: parts.flatMap((part) => part.assignments),
   };
-  const problem = clusterProblem(rows);
+  const problem = yield* clusterProblems(rows);
   if (problem !== null) return refuse(problem.code, problem.message);
   state.imports.drop(importId);
-  replace(state, rows);
+  yield* replace(state, rows);
   state.setPolicy(command.policy);
   const { brokers, resources, assignments } = rows;
   return done({ brokers: brokers.length, resources: resources.length, assignments: assignments.length });
 }
 
-function replace(state: ClusterState, rows: ClusterRows): void {
+function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
   // On a used cluster every counter starts above what it ever had: brokers and watchers must not mistake an
   // imported row for one that they have seen.
   const offset = state.maxGeneration;
-  for (const shard of [...state.assignments.keys()]) state.deleteAssignment(shard);
-  for (const key of [...state.resources.keys()]) state.deleteResource(key);
+  for (const shard of [...state.assignments.keys()]) {
+    state.deleteAssignment(shard);
+    yield;
+  }
+  for (const key of [...state.resources.keys()]) {
+    state.deleteResource(key);
+    yield;
+  }
   for (const id of [...state.brokers.keys()]) state.deleteBroker(id);
   const floor = state.header.incarnationFloor;
   for (const broker of rows.brokers) {
@@ -72,6 +78,7 @@ function replace(state: ClusterState, rows: ClusterRows): void {
   }
   for (const resource of rows.resources) {
     state.putResource({ ...resource, createdRevision: state.appliedIndex });
+    yield;
   }
   for (const row of rows.assignments) {
     state.putAssignment({
@@ -82,6 +89,7 @@ function replace(state: ClusterState, rows: ClusterRows): void {
       stagedIncarnation: row.move === null ? null : (state.brokers.get(row.move.to)?.incarnation ?? null),
       decision: null,
     });
+    yield;
   }
   state.raiseTime(latestTime(rows));
 }

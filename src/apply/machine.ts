@@ -1,9 +1,10 @@
+import { resourceKey } from '../../placement/index.ts';
 import type { Entry, StateMachine } from '../../raft/index.ts';
 import { commandProblem, decodeCommand, type Command } from '../command/index.ts';
 import {
   canonicalValue,
   ClusterState,
-  decodeSnapshot,
+  decodeInSteps,
   encodeSnapshot,
   snapshotParts,
   type ChangeSink,
@@ -12,7 +13,7 @@ import {
 } from '../state/index.ts';
 import { registerBroker, removeBroker, setDrain, setLifecycle } from './broker.ts';
 import { importCommit, importPart } from './import.ts';
-import type { Outcome } from './outcome.ts';
+import type { Outcome, Sliced } from './outcome.ts';
 import { placement } from './placement.ts';
 import { setPolicy } from './policy.ts';
 import { confirm, report } from './report.ts';
@@ -20,44 +21,86 @@ import { abandonShard, alterResource, createResource, deleteResource } from './r
 import { once, openSession } from './session.ts';
 import { liveView } from './view.ts';
 
+/** Rows, and entries, that one call of `apply` looks at before it leaves the thread to others; twice as many at most. */
+export const ROWS_PER_SLICE = 200;
+
 /**
  * The state machine that the log drives. Applying is a pure function of (state, entry): no clock, no chance, no
  * I/O, so that members that applied the same entries hold the same bytes. It is total: a command that does not
  * fit is refused and answered. It throws only for an entry that this version cannot read (hazard 36).
+ *
+ * An entry of many rows is applied over several calls. Until its last row is written, readers see the state before it
+ * and watchers are told nothing; a crash on the way leaves nothing, for only the log and snapshots between entries last.
  */
 export class Machine implements StateMachine {
   #state = new ClusterState();
+  #running: Sliced<CommandResult | null> | null = null;
   readonly #sink: ChangeSink;
   /** The state as readers see it: always the current one, also after a snapshot was installed. */
-  readonly view: StateView = liveView(() => this.#state);
+  readonly view: StateView = liveView(() => this.#state.shown);
 
   constructor(sink: ChangeSink) {
     this.#sink = sink;
   }
 
-  /** One `CommandResult` a command entry; `null` for a no-op and a configuration. */
+  /** One `CommandResult` a command entry, `null` for a no-op and a configuration; for as many entries as were finished. */
   apply(entries: readonly Entry[]): (CommandResult | null)[] {
-    return entries.map((entry) => this.#applyOne(entry));
+    const results: (CommandResult | null)[] = [];
+    let rows = 0;
+    for (const entry of entries) {
+      if (rows >= ROWS_PER_SLICE) return results;
+      const running = this.#running ?? this.#applyOne(entry);
+      this.#running = null;
+      let step = running.next();
+      while (step.done !== true) {
+        rows += 1;
+        // An entry of few rows is never left half-way: nothing is held for it.
+        if (rows >= ROWS_PER_SLICE && this.isPartWay) {
+          this.#running = running;
+          return results;
+        }
+        step = running.next();
+      }
+      rows += 1;
+      results.push(step.value);
+    }
+    return results;
+  }
+
+  get isPartWay(): boolean {
+    return this.#state.isHeld;
   }
 
   snapshot(): Uint8Array {
+    this.#mustBeBetweenEntries();
     return encodeSnapshot(this.#state);
   }
 
   snapshotParts(): Iterator<Uint8Array> {
+    this.#mustBeBetweenEntries();
     return snapshotParts(this.#state);
   }
 
   restore(data: Uint8Array, index: number): void {
-    const state = decodeSnapshot(data);
+    const steps = this.restoreInSteps(data, index);
+    while (steps.next().done !== true);
+  }
+
+  *restoreInSteps(data: Uint8Array, index: number): Generator<void, void, void> {
+    const state = yield* decodeInSteps(data);
     if (state.appliedIndex !== index) {
       throw new Error(`the snapshot holds the state at ${state.appliedIndex}, not at ${index}`);
     }
     this.#state = state;
+    this.#running = null;
     this.#sink.reset(state.revision);
   }
 
-  #applyOne(entry: Entry): CommandResult | null {
+  #mustBeBetweenEntries(): void {
+    if (this.isPartWay) throw new Error('a snapshot was asked for while an entry is half applied');
+  }
+
+  *#applyOne(entry: Entry): Sliced<CommandResult | null> {
     const state = this.#state;
     if (entry.kind !== 'command') {
       state.begin(entry.index, 0);
@@ -65,11 +108,12 @@ export class Machine implements StateMachine {
       return null;
     }
     const { timeMs, request, inTerm, command } = decodeCommand(entry.data);
+    if (rowsOf(state, command) > ROWS_PER_SLICE) state.hold();
     state.begin(entry.index, timeMs);
     // Before the session: what another leader decided has not run, and may be asked for again.
     const result =
       inTerm === null || inTerm === entry.term
-        ? once(state, request, () => run(state, command))
+        ? yield* once(state, request, () => run(state, command))
         : ofAnotherTerm(state, inTerm);
     const changes = state.end();
     if (changes !== null) this.#sink.push(changes);
@@ -77,10 +121,40 @@ export class Machine implements StateMachine {
   }
 }
 
-function run(state: ClusterState, command: Command): CommandResult {
+/** How many rows a command may look at, so that the state is held before a long one. */
+function rowsOf(state: ClusterState, command: Command): number {
+  switch (command.type) {
+    case 'registerBroker':
+      return state.shardsOn(command.broker.id).size;
+    case 'setLifecycle':
+      return state.shardsOn(command.broker).size;
+    case 'deleteResource':
+      return state.resources.get(resourceKey(command))?.shards ?? 0;
+    case 'placement':
+      return command.rows.length;
+    case 'report':
+    case 'confirm':
+      return command.shards.length;
+    case 'importCommit':
+      return Infinity;
+    case 'setDrain':
+    case 'removeBroker':
+    case 'createResource':
+    case 'alterResource':
+    case 'setPolicy':
+    case 'abandonShard':
+    case 'importPart':
+    case 'openSession':
+      return 1;
+  }
+}
+
+function* run(state: ClusterState, command: Command): Sliced<CommandResult> {
   const problem = commandProblem(command);
   const outcome: Outcome =
-    problem === null ? dispatch(state, command) : { ok: false, code: problem.code, message: problem.message };
+    problem === null
+      ? yield* dispatch(state, command)
+      : { ok: false, code: problem.code, message: problem.message };
   const { revision } = state;
   if (outcome.ok) return { ok: true, revision, value: canonicalValue(outcome.value) };
   return { ok: false, revision, error: { code: outcome.code, message: outcome.message } };
@@ -92,12 +166,12 @@ function ofAnotherTerm(state: ClusterState, inTerm: number): CommandResult {
   return { ok: false, revision: state.revision, error: { code: 'no_leader', message } };
 }
 
-function dispatch(state: ClusterState, command: Command): Outcome {
+function* dispatch(state: ClusterState, command: Command): Sliced<Outcome> {
   switch (command.type) {
     case 'registerBroker':
-      return registerBroker(state, command);
+      return yield* registerBroker(state, command);
     case 'setLifecycle':
-      return setLifecycle(state, command);
+      return yield* setLifecycle(state, command);
     case 'setDrain':
       return setDrain(state, command);
     case 'removeBroker':
@@ -107,13 +181,13 @@ function dispatch(state: ClusterState, command: Command): Outcome {
     case 'alterResource':
       return alterResource(state, command);
     case 'deleteResource':
-      return deleteResource(state, command);
+      return yield* deleteResource(state, command);
     case 'placement':
-      return placement(state, command);
+      return yield* placement(state, command);
     case 'report':
-      return report(state, command);
+      return yield* report(state, command);
     case 'confirm':
-      return confirm(state, command);
+      return yield* confirm(state, command);
     case 'setPolicy':
       return setPolicy(state, command);
     case 'abandonShard':
@@ -121,7 +195,7 @@ function dispatch(state: ClusterState, command: Command): Outcome {
     case 'importPart':
       return importPart(state, command);
     case 'importCommit':
-      return importCommit(state, command);
+      return yield* importCommit(state, command);
     case 'openSession':
       return openSession(state);
   }

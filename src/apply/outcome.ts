@@ -5,6 +5,9 @@ export type Outcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly code: ErrorCode; readonly message: string };
 
+/** Work that stops after every row it looks at or writes, so that an entry of many rows takes several turns. */
+export type Sliced<T> = Generator<void, T, void>;
+
 export function done(value: unknown): Outcome {
   return { ok: true, value };
 }

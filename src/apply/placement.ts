@@ -8,13 +8,21 @@ import {
   type RowResult,
 } from '../command/index.ts';
 import type { AssignmentRow, ClusterState, Decision } from '../state/index.ts';
-import { done, type Outcome } from './outcome.ts';
+import { done, type Outcome, type Sliced } from './outcome.ts';
 import { resourceOf } from './resource.ts';
 import { keepsDrained } from './row.ts';
 
 /** Decided rows, in order: each is written as it is, or refused and answered; none is altered. */
-export function placement(state: ClusterState, command: Extract<Command, { type: 'placement' }>): Outcome {
-  return done(command.rows.map((row) => writeRow(state, row)));
+export function* placement(
+  state: ClusterState,
+  command: Extract<Command, { type: 'placement' }>,
+): Sliced<Outcome> {
+  const results: RowResult[] = [];
+  for (const row of command.rows) {
+    results.push(writeRow(state, row));
+    yield;
+  }
+  return done(results);
 }
 
 function writeRow(state: ClusterState, row: PlacementRow): RowResult {

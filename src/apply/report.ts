@@ -1,30 +1,35 @@
 import type { Command, RowResult } from '../command/index.ts';
 import type { AssignmentRow, ClusterState } from '../state/index.ts';
-import { done, refuse, type Outcome } from './outcome.ts';
+import { done, refuse, type Outcome, type Sliced } from './outcome.ts';
 import { rewrite } from './row.ts';
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>;
 type Reported = Of<'report'>['shards'][number];
 
 /** Who is in sync, and that a fenced leader has drained, as the leader of each shard says. */
-export function report(state: ClusterState, command: Of<'report'>): Outcome {
+export function* report(state: ClusterState, command: Of<'report'>): Sliced<Outcome> {
   const refusal = notServing(state, command);
   if (refusal !== null) return refusal;
-  return done(command.shards.map((reported) => reportShard(state, command.broker, reported)));
+  const results: RowResult[] = [];
+  for (const reported of command.shards) {
+    results.push(reportShard(state, command.broker, reported));
+    yield;
+  }
+  return done(results);
 }
 
 /** The named leader serves now. */
-export function confirm(state: ClusterState, command: Of<'confirm'>): Outcome {
+export function* confirm(state: ClusterState, command: Of<'confirm'>): Sliced<Outcome> {
   const refusal = notServing(state, command);
   if (refusal !== null) return refusal;
-  return done(
-    command.shards.map(({ shard, generation }) => {
-      const row = currentRow(state, command.broker, shard, generation);
-      if (!('leader' in row)) return row;
-      if (row.state === 'assigning') rewrite(state, row, { state: 'active' });
-      return accepted(shard);
-    }),
-  );
+  const results: RowResult[] = [];
+  for (const { shard, generation } of command.shards) {
+    const row = currentRow(state, command.broker, shard, generation);
+    if ('leader' in row && row.state === 'assigning') rewrite(state, row, { state: 'active' });
+    results.push('leader' in row ? accepted(shard) : row);
+    yield;
+  }
+  return done(results);
 }
 
 /** Only the incarnation registered last speaks for a broker, and none that was declared silent. */

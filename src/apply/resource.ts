@@ -8,7 +8,7 @@ import {
   type Command,
 } from '../command/index.ts';
 import type { ClusterState, ResourceRow } from '../state/index.ts';
-import { done, refuse, type Outcome } from './outcome.ts';
+import { done, refuse, type Outcome, type Sliced } from './outcome.ts';
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>;
 
@@ -50,13 +50,16 @@ export function alterResource(state: ClusterState, command: Of<'alterResource'>)
 }
 
 /** The resource and every assignment of it go with this one entry. */
-export function deleteResource(state: ClusterState, command: Of<'deleteResource'>): Outcome {
+export function* deleteResource(state: ClusterState, command: Of<'deleteResource'>): Sliced<Outcome> {
   const key = resourceKey(command);
   const row = state.resources.get(key);
   if (row === undefined) return unknownResource(key);
   const conflict = revisionConflict(row, command.expectedRevision);
   if (conflict !== null) return conflict;
-  for (let number = 0; number < row.shards; number++) state.deleteAssignment(shardKey(row, number));
+  for (let number = 0; number < row.shards; number++) {
+    state.deleteAssignment(shardKey(row, number));
+    yield;
+  }
   state.deleteResource(key);
   return done({ shards: row.shards });
 }

@@ -1,4 +1,4 @@
-import { compareShards, type Assignment } from '../../placement/index.ts';
+import { compareStrings, splitShard, type Assignment } from '../../placement/index.ts';
 import type { AssignmentRow, ClusterState } from '../state/index.ts';
 
 /** Part of a row that a registration, a lifecycle change, a report or a confirm replaces. */
@@ -33,9 +33,9 @@ export function keepsDrained(row: Assignment, next: Assignment): boolean {
 
 /** The rows that name a broker, by shard: as a copy, a move's destination included. */
 export function rowsOn(state: ClusterState, broker: string): AssignmentRow[] {
-  return [...state.shardsOn(broker)]
-    .sort(compareShards)
-    .flatMap((shard) => state.assignments.get(shard) ?? []);
+  return Array.from(state.shardsOn(broker), (shard) => ({ shard, ...splitShard(shard) }))
+    .sort((x, y) => compareStrings(x.resource, y.resource) || x.number - y.number)
+    .flatMap(({ shard }) => state.assignments.get(shard) ?? []);
 }
 
 export function without(brokers: readonly string[], broker: string): readonly string[] {

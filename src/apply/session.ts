@@ -1,5 +1,5 @@
 import type { ClusterState, CommandResult } from '../state/index.ts';
-import { done, type Outcome } from './outcome.ts';
+import { done, type Outcome, type Sliced } from './outcome.ts';
 
 /** The entry's index is the session's number: unique over the life of the log. */
 export function openSession(state: ClusterState): Outcome {
@@ -11,12 +11,12 @@ export function openSession(state: ClusterState): Outcome {
  * Runs a request at most once: a retry gets the first answer, and one that can no longer be told from a retry
  * is refused without running.
  */
-export function once(
+export function* once(
   state: ClusterState,
   request: { readonly session: number; readonly n: number } | null,
-  run: () => CommandResult,
-): CommandResult {
-  if (request === null) return run();
+  run: () => Sliced<CommandResult>,
+): Sliced<CommandResult> {
+  if (request === null) return yield* run();
   const { session, n } = request;
   const known = state.sessions.find(session, n);
   if (known === 'expired') {
@@ -25,7 +25,7 @@ export function once(
   }
   state.sessions.touch(session, state.appliedIndex);
   if (known !== 'new') return known;
-  const result = run();
+  const result = yield* run();
   state.sessions.keep(session, n, result);
   return result;
 }

@@ -77,9 +77,10 @@ export class AdminWatch {
 
   #take(notification: Notification): void {
     const { method, params } = notification;
-    const { revision, done } = params;
-    // A snapshot cut short has to be sent again whole.
-    if (typeof revision === 'number' && (method !== 'watch.snapshot' || done === true)) {
+    const { revision, done, more } = params;
+    // What was cut short, a snapshot or a long revision, has to be sent again whole.
+    const isWhole = method === 'watch.snapshot' ? done === true : more !== true;
+    if (typeof revision === 'number' && isWhole) {
       this.#fromRevision = revision;
     }
     this.#options.onNotification(notification);

@@ -17,6 +17,14 @@ export interface ClusterRows {
 
 /** What is wrong with the rows of a whole cluster, a cluster file's or an import's; `null`: nothing. */
 export function clusterProblem(rows: ClusterRows): Problem | null {
+  const checks = clusterProblems(rows);
+  let next = checks.next();
+  while (next.done !== true) next = checks.next();
+  return next.value;
+}
+
+/** The same, stopping after every row. */
+export function* clusterProblems(rows: ClusterRows): Generator<void, Problem | null, void> {
   const brokers = new Set<string>();
   for (const broker of rows.brokers) {
     const problem = brokerProblem(broker) ?? lifecycleProblem(broker);
@@ -33,6 +41,7 @@ export function clusterProblem(rows: ClusterRows): Problem | null {
     if (resources.has(key)) return invalid(`resource ${key} is listed twice: leave one of them out`);
     resources.set(key, resource);
     shards += resource.shards;
+    yield;
   }
   const seen = new Set<string>();
   for (const assignment of rows.assignments) {
@@ -41,6 +50,7 @@ export function clusterProblem(rows: ClusterRows): Problem | null {
     if (seen.has(assignment.shard))
       return invalid(`${assignment.shard} is assigned twice: leave one of them out`);
     seen.add(assignment.shard);
+    yield;
   }
   return (
     over('brokers', brokers.size, MAX_BROKERS) ??

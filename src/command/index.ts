@@ -1,5 +1,5 @@
 export { decodeCommand, encodeCommand } from './codec.ts';
-export { clusterProblem, type ClusterRows } from './cluster-rows.ts';
+export { clusterProblem, clusterProblems, type ClusterRows } from './cluster-rows.ts';
 export * from './limits.ts';
 export { idProblem, parseResource, parseShard, quote, resourceNameProblem, type ShardName } from './names.ts';
 export type { Proposed, ProposeOptions } from './proposal.ts';

@@ -74,17 +74,29 @@ export function tapStateMachine(machine: StateMachine, stateHash: () => string, 
   return {
     apply(entries: readonly Entry[]): unknown[] {
       const results = machine.apply(entries);
+      // What is applied in part is seen by nobody: the hash is that of the last entry that is finished.
+      const finished = entries.slice(0, results.length);
       if (process.alive) {
-        guarded(process, () => checks.applied(id, entries, stateHash()));
+        guarded(process, () => checks.applied(id, finished, stateHash()));
         tap.reached('afterApply');
       }
       return results;
     },
+    get isPartWay() {
+      return machine.isPartWay ?? false;
+    },
     snapshot: () => machine.snapshot(),
-    ...(machine.snapshotParts === undefined ? {} : { snapshotParts: machine.snapshotParts.bind(machine) }),
     snapshotParts: () => machine.snapshotParts?.() ?? [machine.snapshot()].values(),
     restore(data: Uint8Array, index: number): void {
       machine.restore(data, index);
+      if (process.alive) guarded(process, () => checks.restored(id, index, stateHash()));
+    },
+    *restoreInSteps(data: Uint8Array, index: number): Generator<void, void> {
+      if (machine.restoreInSteps === undefined) machine.restore(data, index);
+      else {
+        const steps = machine.restoreInSteps(data, index);
+        while (steps.next().done !== true) yield;
+      }
       if (process.alive) guarded(process, () => checks.restored(id, index, stateHash()));
     },
   };

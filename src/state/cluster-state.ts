@@ -53,6 +53,7 @@ export class ClusterState implements StateView {
   #shardCount = 0;
   readonly #header: MutableHeader = { ...EMPTY };
   #changes: Change[] = [];
+  #held: StateView | null = null;
 
   /** As it is now. */
   get header(): Header {
@@ -107,6 +108,27 @@ export class ClusterState implements StateView {
     return this.#shardsOn.get(broker) ?? NONE;
   }
 
+  /** What readers see: all of this but for the entry that `hold` was called for. */
+  get shown(): StateView {
+    return this.#held ?? this;
+  }
+
+  get isHeld(): boolean {
+    return this.#held !== null;
+  }
+
+  /** Called before `begin`, for an entry whose rows are written over several turns: until its `end` nobody sees any of it. */
+  hold(): void {
+    const { incarnationFloor: _internal, ...counters } = this.#header;
+    this.#held = {
+      ...counters,
+      stateHash: this.stateHash,
+      brokers: this.#brokers.hold(),
+      resources: this.#resources.hold(),
+      assignments: this.#assignments.hold(),
+    };
+  }
+
   /** Starts the entry at `index`: the next one, always. Time never falls. */
   begin(index: number, timeMs: number): void {
     if (index !== this.appliedIndex + 1) {
@@ -120,6 +142,7 @@ export class ClusterState implements StateView {
   end(): ChangeSet | null {
     const changes = this.#changes;
     this.#changes = [];
+    this.#release();
     const index = this.appliedIndex;
     if (index % HASH_INTERVAL === 0) this.#header.hashAt = { index, hash: this.stateHash };
     return changes.length === 0 ? null : { revision: index, changes };
@@ -183,23 +206,31 @@ export class ClusterState implements StateView {
     if (timeMs > this.timeMs) this.#header.timeMs = timeMs;
   }
 
-  /** Fills an empty state with what a snapshot held. The rows are kept as they are, revisions included. */
-  load(
-    header: Header,
-    brokers: readonly BrokerRow[],
-    resources: readonly ResourceRow[],
-    assignments: readonly AssignmentRow[],
-  ): void {
-    for (const row of brokers) this.#brokers.put(row.id, row);
-    for (const row of resources) {
-      this.#resources.put(resourceKey(row), row);
-      this.#shardCount += row.shards;
-    }
-    for (const row of assignments) {
-      this.#assignments.put(row.shard, row);
-      this.#tally(row);
-    }
+  /** The four of these fill an empty state with what a snapshot held. Rows are kept as they are, revisions included. */
+  loadHeader(header: Header): void {
     Object.assign(this.#header, header);
+  }
+
+  loadBroker(row: BrokerRow): void {
+    this.#brokers.put(row.id, row);
+  }
+
+  loadResource(row: ResourceRow): void {
+    this.#resources.put(resourceKey(row), row);
+    this.#shardCount += row.shards;
+  }
+
+  loadAssignment(row: AssignmentRow): void {
+    this.#assignments.put(row.shard, row);
+    this.#tally(row);
+  }
+
+  #release(): void {
+    if (this.#held === null) return;
+    this.#held = null;
+    this.#brokers.release();
+    this.#resources.release();
+    this.#assignments.release();
   }
 
   #changed(change: Change): void {

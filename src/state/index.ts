@@ -18,7 +18,8 @@ export {
 export { errorOf, readResult } from './result.ts';
 export { canonicalValue } from './rows.ts';
 export { MAX_SESSIONS, SESSION_WINDOW } from './sessions.ts';
-export { decodeSnapshot, encodeSnapshot } from './snapshot.ts';
+export { decodeInSteps, decodeSnapshot, encodeSnapshot } from './snapshot.ts';
+export { inShardOrder } from './shard-order.ts';
 export { snapshotParts } from './snapshot-parts.ts';
 export { MAX_STAGED_IMPORTS, type ImportPart } from './staged-imports.ts';
 export * from './types.ts';

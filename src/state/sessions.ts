@@ -77,12 +77,14 @@ export class Sessions {
   }
 
   /** Puts back what a snapshot held; sessions come in the order of their last use. */
-  load(sessions: readonly SessionRow[], answers: readonly AnswerRow[]): void {
-    for (const row of sessions) {
-      this.#sessions.put(row.session, row);
-      this.#window.set(row.session, []);
-    }
-    for (const row of answers) this.#insert(row);
+  load(row: SessionRow): void {
+    this.#sessions.put(row.session, row);
+    this.#window.set(row.session, []);
+  }
+
+  /** After the sessions. */
+  loadAnswer(row: AnswerRow): void {
+    this.#insert(row);
   }
 
   #insert(row: AnswerRow): void {

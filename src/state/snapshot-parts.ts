@@ -1,5 +1,5 @@
 import { Packr } from 'msgpackr';
-import { compareStrings, resourceKey, splitShard } from '../../placement/index.ts';
+import { compareStrings, resourceKey } from '../../placement/index.ts';
 import type { ClusterState } from './cluster-state.ts';
 import type { Plain } from './hash.ts';
 import {
@@ -9,6 +9,7 @@ import {
   canonicalResource,
   canonicalValue,
 } from './rows.ts';
+import { inShardOrder } from './shard-order.ts';
 import type { AssignmentRow } from './types.ts';
 
 /** Raised with every change of the format; a member refuses a snapshot of another version. */
@@ -16,8 +17,6 @@ export const SNAPSHOT_VERSION = 1;
 
 /** Rows of one part: about 2 ms to encode. */
 const ROWS_PER_PART = 500;
-/** Rows looked at between two parts where nothing is encoded: about as long. */
-const ROWS_PER_LOOK = 5_000;
 const NOTHING = new Uint8Array(0);
 
 const packr = new Packr({ useRecords: false, mapsAsObjects: true });
@@ -70,27 +69,14 @@ function* encode(rows: Captured): Generator<Uint8Array, void> {
   yield* list('imports', imports, canonicalValue, 1);
 }
 
-/** Sorts as `compareShards` would, resource by resource, so that no turn sorts them all. */
+/** Nothing to send for as long as the rows are being sorted. */
 function* byShard(rows: readonly AssignmentRow[]): Generator<Uint8Array, AssignmentRow[]> {
-  const groups = new Map<string, { readonly number: number; readonly row: AssignmentRow }[]>();
-  for (const [i, row] of rows.entries()) {
-    const { resource, number } = splitShard(row.shard);
-    const group = groups.get(resource);
-    if (group === undefined) groups.set(resource, [{ number, row }]);
-    else group.push({ number, row });
-    if (i % ROWS_PER_LOOK === ROWS_PER_LOOK - 1) yield NOTHING;
-  }
-  const keys = [...groups.keys()].sort(compareStrings);
-  yield NOTHING;
-  const sorted: AssignmentRow[] = [];
-  let next = ROWS_PER_LOOK;
-  for (const key of keys) {
-    for (const { row } of (groups.get(key) ?? []).sort((x, y) => x.number - y.number)) sorted.push(row);
-    if (sorted.length < next) continue;
-    next = sorted.length + ROWS_PER_LOOK;
+  const steps = inShardOrder(rows);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
     yield NOTHING;
   }
-  return sorted;
 }
 
 function* list<Row>(

@@ -81,8 +81,8 @@ export class StagedImports {
   }
 
   /** Puts back what a snapshot held, the oldest import first. */
-  load(parts: readonly StagedPart[]): void {
-    for (const { firstIndex, ...part } of parts) this.stage(part, firstIndex);
+  load({ firstIndex, ...part }: StagedPart): void {
+    this.stage(part, firstIndex);
   }
 }
 

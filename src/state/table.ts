@@ -1,4 +1,5 @@
 import { hashRow, type Plain, type RowHash, type StateHash } from './hash.ts';
+import { HeldRows } from './held-rows.ts';
 
 /** One map of immutable rows whose every change is counted into the state's hash. */
 export class Table<Key, Row> {
@@ -8,6 +9,7 @@ export class Table<Key, Row> {
   readonly #hash: StateHash;
   readonly #name: string;
   readonly #canonical: (row: Row) => Plain;
+  #held: HeldRows<Key, Row> | null = null;
 
   constructor(hash: StateHash, name: string, canonical: (row: Row) => Plain) {
     this.#hash = hash;
@@ -19,9 +21,20 @@ export class Table<Key, Row> {
     return this.#rows;
   }
 
+  /** The rows as they are now, for readers, whatever is written until `release`. */
+  hold(): ReadonlyMap<Key, Row> {
+    this.#held = new HeldRows(this.#rows);
+    return this.#held;
+  }
+
+  release(): void {
+    this.#held = null;
+  }
+
   /** Answers the row it replaces. A new key goes to the end of the map. */
   put(key: Key, row: Row): Row | undefined {
     const previous = this.#rows.get(key);
+    this.#held?.keep(key, previous);
     this.#uncount(key);
     const hash = hashRow(this.#name, this.#canonical(row));
     this.#hash.add(hash);
@@ -33,6 +46,7 @@ export class Table<Key, Row> {
   delete(key: Key): Row | undefined {
     const previous = this.#rows.get(key);
     if (previous === undefined) return undefined;
+    this.#held?.keep(key, previous);
     this.#uncount(key);
     this.#hashes.delete(key);
     this.#rows.delete(key);

@@ -1,12 +1,14 @@
 import type { Clock, Timer } from '../../raft/index.ts';
-import type { BrokerPush } from '../broker-protocol.ts';
+import type { BrokerPush, WatchedChange } from '../broker-protocol.ts';
 import type { ControlPlane } from '../control-plane.ts';
-import type { AssignmentRow, BrokerRow, ChangeSet } from '../state/index.ts';
+import type { AssignmentRow, BrokerRow, Change, ChangeSet } from '../state/index.ts';
 import { filterChanges, matchesFilter, type WatchFilter } from '../watch/index.ts';
 import { watchedAssignment, watchedBroker, watchedChange } from './broker-rows.ts';
 
 /** Rows of one snapshot chunk, changes of one message. */
 export const MAX_WATCH_ROWS = 1_000;
+/** A revision of more changes is looked through in parts, a turn each: many watchers get it at the same moment. */
+export const CHANGES_AT_ONCE = 400;
 /** Every this often an idle watcher is told how far it is, ms. */
 export const PROGRESS_MS = 10_000;
 /** A watcher whose connection holds more unread bytes than this is sent nothing until it has read them. */
@@ -62,7 +64,9 @@ export class BrokerWatch {
   #revision = 0;
   #unsubscribe: (() => void) | null = null;
   #progress: Timer | null = null;
-  #wait: Timer | null = null;
+  #poll: Timer | null = null;
+  /** Something of it goes on in a later turn; until then nothing is taken from the ring. */
+  #isWaiting = false;
   #ended = false;
   /** Inside the gate: sending a snapshot. */
   #sending = false;
@@ -94,7 +98,7 @@ export class BrokerWatch {
     this.#leaveGate();
     const { clock } = this.#host;
     if (this.#progress !== null) clock.clearTimeout(this.#progress);
-    if (this.#wait !== null) clock.clearTimeout(this.#wait);
+    if (this.#poll !== null) clock.clearTimeout(this.#poll);
   }
 
   #follow(): void {
@@ -108,7 +112,7 @@ export class BrokerWatch {
         this.#resync();
       },
     );
-    if (lost || this.#ended || this.#wait !== null) unsubscribe();
+    if (lost || this.#ended || this.#isWaiting) unsubscribe();
     else this.#unsubscribe = unsubscribe;
   }
 
@@ -117,22 +121,50 @@ export class BrokerWatch {
     this.#unsubscribe = null;
   }
 
-  #take({ revision, changes }: ChangeSet): void {
+  #take(set: ChangeSet): void {
     // A pause within the same turn: what comes is read again from the ring.
-    if (this.#ended || this.#wait !== null) return;
+    if (this.#ended || this.#isWaiting) return;
     if (this.#isFull()) {
       this.#pause();
       this.#whenRead(() => this.#follow());
+    } else if (set.changes.length > CHANGES_AT_ONCE) {
+      this.#pause();
+      this.#whenRead(() => this.#takeLong(set, 0, []));
+    } else {
+      const { revision, changes } = set;
+      const wanted = this.#wanted(changes);
+      if (wanted.length > 0) this.#pushChanges(revision, wanted, false);
+      this.#revision = revision;
+    }
+  }
+
+  /** The part of a long set from a change on. `kept` was wanted of what came before it and is not sent yet. */
+  #takeLong(set: ChangeSet, from: number, kept: readonly WatchedChange[]): void {
+    const { revision, changes } = set;
+    const next = from + CHANGES_AT_ONCE;
+    const done = next >= changes.length;
+    let wanted = [...kept, ...this.#wanted(changes.slice(from, next))];
+    if (wanted.length > MAX_WATCH_ROWS) {
+      this.#pushChanges(revision, wanted.slice(0, MAX_WATCH_ROWS), true);
+      wanted = wanted.slice(MAX_WATCH_ROWS);
+    }
+    if (!done) {
+      this.#whenRead(() => this.#takeLong(set, next, wanted));
       return;
     }
-    const { state } = this.#host.plane;
-    const wanted = filterChanges(changes, this.#filter).map((change) => watchedChange(change, state));
-    for (let at = 0; at < wanted.length; at += MAX_WATCH_ROWS) {
-      const more = at + MAX_WATCH_ROWS < wanted.length ? ({ more: true } as const) : {};
-      const part = wanted.slice(at, at + MAX_WATCH_ROWS);
-      this.#push({ type: 'watch.changes', watchId: this.#id, revision, changes: part, ...more });
-    }
+    if (wanted.length > 0) this.#pushChanges(revision, wanted, false);
     this.#revision = revision;
+    this.#whenRead(() => this.#follow());
+  }
+
+  #wanted(changes: readonly Change[]): WatchedChange[] {
+    const { state } = this.#host.plane;
+    return filterChanges(changes, this.#filter).map((change) => watchedChange(change, state));
+  }
+
+  #pushChanges(revision: number, changes: readonly WatchedChange[], isPart: boolean): void {
+    const more = isPart ? ({ more: true } as const) : {};
+    this.#push({ type: 'watch.changes', watchId: this.#id, revision, changes, ...more });
   }
 
   #resync(): void {
@@ -202,14 +234,17 @@ export class BrokerWatch {
   #whenRead(then: () => void): void {
     const { clock } = this.#host;
     const deadlineMs = clock.now() + UNREAD_TIMEOUT_MS;
+    this.#isWaiting = true;
     const look = (): void => {
-      this.#wait = null;
+      this.#poll = null;
       if (this.#ended) return;
-      if (!this.#isFull()) return then();
-      if (clock.now() >= deadlineMs) return this.#host.tooSlow();
-      this.#wait = clock.setTimeout(look, UNREAD_POLL_MS);
+      if (!this.#isFull()) {
+        this.#isWaiting = false;
+        then();
+      } else if (clock.now() >= deadlineMs) this.#host.tooSlow();
+      else this.#poll = clock.setTimeout(look, UNREAD_POLL_MS);
     };
-    this.#wait = clock.setTimeout(look, 0);
+    clock.defer(look);
   }
 
   #push(message: BrokerPush): void {

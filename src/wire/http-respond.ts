@@ -7,10 +7,37 @@ import { MAX_RPC_MESSAGE_BYTES } from './rpc-socket.ts';
 /** The longest a client may take to send a request's body, ms. */
 export const BODY_TIMEOUT_MS = 10_000;
 
+/** Written to the socket in one turn. */
+const CHARS_PER_TURN = 1024 * 1024;
+
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
 export function sendJson(response: ServerResponse, status: number, body: unknown): void {
   send(response, status, 'application/json; charset=utf-8', `${JSON.stringify(body)}\n`);
+}
+
+/** A body that may be as large as the cluster, in pieces. */
+export async function sendJsonPieces(
+  response: ServerResponse,
+  pieces: readonly string[],
+  clock: Clock,
+): Promise<void> {
+  if (response.headersSent || response.destroyed) return;
+  const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 1);
+  response.writeHead(200, {
+    ...HEADERS,
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': bytes,
+  });
+  let chars = 0;
+  for (const piece of pieces) {
+    response.write(piece);
+    chars += piece.length;
+    if (chars < CHARS_PER_TURN) continue;
+    chars = 0;
+    await new Promise<void>((resolve) => clock.defer(resolve));
+  }
+  response.end('\n');
 }
 
 export function sendText(response: ServerResponse, status: number, body: string): void {

@@ -3,7 +3,7 @@ import type { Clock } from '../../raft/index.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import { EvenkeelError } from '../errors.ts';
 import { livenessChecks, readinessChecks, sendChecks, type NodeHealth } from './http-health.ts';
-import { readJsonBody, send, sendError, sendJson, sendWrongVerb } from './http-respond.ts';
+import { readJsonBody, send, sendError, sendJson, sendJsonPieces, sendWrongVerb } from './http-respond.ts';
 import { serveV1 } from './http-v1.ts';
 import type { Caller } from './rpc-call.ts';
 import { answerJsonRpc } from './rpc-json.ts';
@@ -103,5 +103,5 @@ async function answerPost(text: string, response: ServerResponse, caller: Caller
     response.writeHead(204).end();
     return;
   }
-  send(response, 200, 'application/json; charset=utf-8', `${answer}\n`);
+  await sendJsonPieces(response, answer, caller.clock);
 }

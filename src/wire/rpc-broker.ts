@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { brokerRow, compareStrings } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
-import type { BrokerRow, StateView } from '../state/index.ts';
-import { perRevision } from './rpc-per-revision.ts';
+import type { BrokerRow } from '../state/index.ts';
+import { inSlices, perRevisionInSlices } from './rpc-per-revision.ts';
 import { brokerRowSchema, counterSchema, idSchema } from './rpc-schemas.ts';
 import { defineRead, defineWrite, type RpcContext } from './rpc-types.ts';
 
@@ -21,21 +21,20 @@ interface Load {
 }
 
 /** What every broker holds now, moves in flight as they stand. */
-const loads = perRevision(takeLoads);
-
-function takeLoads(state: StateView): ReadonlyMap<string, Load> {
+const loads = perRevisionInSlices(async (state, clock): Promise<ReadonlyMap<string, Load>> => {
   const held = new Map<string, Load>();
   for (const id of state.brokers.keys()) held.set(id, { leaders: 0, copies: 0 });
-  for (const row of state.assignments.values()) {
-    for (const broker of row.replicas) {
+  // Rows are immutable: a list of them is the state as it is now.
+  await inSlices([...state.assignments.values()], clock, ({ leader, replicas }) => {
+    for (const broker of replicas) {
       const load = held.get(broker);
       if (load === undefined) continue;
       load.copies += 1;
-      if (broker === row.leader) load.leaders += 1;
+      if (broker === leader) load.leaders += 1;
     }
-  }
+  });
   return held;
-}
+});
 
 function brokerView(row: BrokerRow, held: ReadonlyMap<string, Load>): BrokerItem {
   const { leaders, copies } = held.get(row.id) ?? { leaders: 0, copies: 0 };
@@ -48,9 +47,9 @@ const list = defineRead({
   params: {},
   answer: { items: z.array(brokerItem) },
   http: { verb: 'GET', path: '/brokers' },
-  handler({ plane: { state } }) {
-    const held = loads(state);
+  async handler({ plane: { state }, clock }) {
     const rows = [...state.brokers.values()].sort((a, b) => compareStrings(a.id, b.id));
+    const held = await loads(state, clock);
     return { items: rows.map((row) => brokerView(row, held)) };
   },
 });
@@ -61,10 +60,10 @@ const show = defineRead({
   params: byId,
   answer: { broker: brokerItem },
   http: { verb: 'GET', path: '/brokers/{id}' },
-  handler({ plane: { state } }, { id }) {
+  async handler({ plane: { state }, clock }, { id }) {
     const row = state.brokers.get(id);
     if (row === undefined) throw new EvenkeelError('not_found', `no broker "${id}"`);
-    return { broker: brokerView(row, loads(state)) };
+    return { broker: brokerView(row, await loads(state, clock)) };
   },
 });
 

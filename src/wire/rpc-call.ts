@@ -31,6 +31,10 @@ export class Caller {
     this.#options = options;
   }
 
+  get clock(): Clock {
+    return this.#options.clock;
+  }
+
   /** Resolves with the whole answer, `{revision, term, leaderId, …}`; rejects with an EvenkeelError. */
   async call(
     method: RpcMethod,

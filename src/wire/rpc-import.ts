@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { exportCluster, isTimed } from '../cluster-file/index.ts';
 import { MAX_IMPORT_PARTS } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
+import { inTurns } from './rpc-per-revision.ts';
 import {
   assignmentRowSchema,
   brokerRowSchema,
@@ -33,11 +34,16 @@ const exported = defineRead({
   },
   http: { verb: 'GET', path: '/export' },
   async handler(context) {
-    const { plane } = context;
-    if (!isTimed(plane.state)) return { cluster: exportCluster(plane.state, 0) };
+    const { plane, clock } = context;
+    if (!isTimed(plane.state)) {
+      const { revision } = plane.state;
+      return { revision, cluster: await inTurns(exportCluster(plane.state, 0), clock) };
+    }
     // Only the leader's clock runs. Without one, time stands still where this node has it.
     const nowMs = await context.askLeader('cluster.time', {}).catch(() => plane.clusterTimeMs());
-    return { cluster: exportCluster(plane.state, z.int().parse(nowMs)) };
+    const { revision } = plane.state;
+    const steps = exportCluster(plane.state, z.int().parse(nowMs));
+    return { revision, cluster: await inTurns(steps, clock) };
   },
 });
 

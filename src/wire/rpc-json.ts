@@ -1,4 +1,6 @@
+import type { Clock } from '../../raft/index.ts';
 import { EvenkeelError } from '../errors.ts';
+import { jsonInSlices } from '../json-in-slices.ts';
 import type { Caller, WireError } from './rpc-call.ts';
 import { findMethod } from './rpc-registry.ts';
 import type { Subscriber } from './rpc-types.ts';
@@ -12,7 +14,7 @@ const INVALID_REQUEST = -32600;
 const INVALID_PARAMS = -32602;
 
 /** What runs the calls of a message and words their errors. */
-export type Calls = Pick<Caller, 'call' | 'describe'>;
+export type Calls = Pick<Caller, 'call' | 'describe'> & { readonly clock: Clock };
 
 type Id = string | number | null;
 type Response =
@@ -21,31 +23,37 @@ type Response =
 
 /**
  * Answers one JSON-RPC 2.0 message: a request, a notification or a batch of them. Resolves with the text to
- * send, or `null` where nothing is owed (notifications). Never rejects.
+ * send, in pieces, or `null` where nothing is owed (notifications). Never rejects.
  */
 export async function answerJsonRpc(
   text: string,
   caller: Calls,
   subscriber: Subscriber | null,
-): Promise<string | null> {
+): Promise<readonly string[] | null> {
+  const answer = await answerMessage(text, caller, subscriber);
+  return answer === null ? null : jsonInSlices(answer, caller.clock);
+}
+
+async function answerMessage(
+  text: string,
+  caller: Calls,
+  subscriber: Subscriber | null,
+): Promise<Response | readonly Response[] | null> {
   let message: unknown;
   try {
     message = JSON.parse(text);
   } catch {
-    return JSON.stringify(fault(null, PARSE_ERROR, 'this is no JSON'));
+    return fault(null, PARSE_ERROR, 'this is no JSON');
   }
-  if (!Array.isArray(message)) {
-    const response = await answerOne(message, caller, subscriber);
-    return response === null ? null : JSON.stringify(response);
-  }
-  if (message.length === 0) return JSON.stringify(fault(null, INVALID_REQUEST, 'an empty batch'));
+  if (!Array.isArray(message)) return answerOne(message, caller, subscriber);
+  if (message.length === 0) return fault(null, INVALID_REQUEST, 'an empty batch');
   if (message.length > MAX_BATCH) {
     const error = new EvenkeelError('limit_exceeded', `a batch holds at most ${MAX_BATCH} requests`);
-    return JSON.stringify({ jsonrpc: '2.0', id: null, error: caller.describe(error) });
+    return { jsonrpc: '2.0', id: null, error: caller.describe(error) };
   }
   const responses = await Promise.all(message.map((one) => answerOne(one, caller, subscriber)));
   const owed = responses.filter((response) => response !== null);
-  return owed.length === 0 ? null : JSON.stringify(owed);
+  return owed.length === 0 ? null : owed;
 }
 
 async function answerOne(

@@ -1,20 +1,10 @@
 import type { Clock } from '../../raft/index.ts';
 import type { StateView } from '../state/index.ts';
 
-/** What walks the whole state is taken once a revision, however often it is asked for. The value must not be changed. */
-export function perRevision<T>(take: (state: StateView) => T): (state: StateView) => T {
-  const taken = new WeakMap<StateView, { readonly revision: number; readonly value: T }>();
-  return (state) => {
-    const { revision } = state;
-    const last = taken.get(state);
-    if (last?.revision === revision) return last.value;
-    const value = take(state);
-    taken.set(state, { revision, value });
-    return value;
-  };
-}
-
-/** The same for what would hold the thread too long: it is taken in slices, once for all who ask meanwhile. */
+/**
+ * What walks the whole state is taken once a revision, however often it is asked for, and in slices, once for all who ask
+ * meanwhile. The value must not be changed.
+ */
 export function perRevisionInSlices<T>(
   take: (state: StateView, clock: Clock) => Promise<T>,
 ): (state: StateView, clock: Clock) => Promise<T> {
@@ -42,5 +32,14 @@ export async function inSlices<Row>(
   for (let at = 0; at < rows.length; at += rowsPerSlice) {
     if (at > 0) await new Promise<void>((resolve) => clock.defer(resolve));
     for (const row of rows.slice(at, at + rowsPerSlice)) each(row);
+  }
+}
+
+/** Carries work out to its end, a step a turn. */
+export async function inTurns<T>(steps: Generator<void, T, void>, clock: Clock): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    await new Promise<void>((resolve) => clock.defer(resolve));
   }
 }

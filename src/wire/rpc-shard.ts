@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import type { Clock } from '../../raft/index.ts';
 import {
   assignmentRow,
+  compareShards,
   compareStrings,
   shardKey,
   splitShard,
@@ -8,7 +10,8 @@ import {
   type ResourceKind,
 } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
-import type { AssignmentRow, StateView } from '../state/index.ts';
+import { inShardOrder, type AssignmentRow, type StateView } from '../state/index.ts';
+import { inTurns } from './rpc-per-revision.ts';
 import {
   assignmentRowSchema,
   counterSchema,
@@ -67,17 +70,49 @@ const list = defineRead({
   },
   answer: { items: z.array(assignmentRowSchema), next: z.string().nullable() },
   http: { verb: 'GET', path: '/shard-assignments' },
-  handler({ plane: { state } }, { kind, resource, leader, broker, limit, after }) {
+  async handler({ plane: { state }, clock }, { kind, resource, leader, broker, limit, after }) {
+    const { revision } = state;
+    const wanted = { kind, resource, after };
+    const rows =
+      leader === undefined && broker === undefined
+        ? assignmentsInOrder(state, wanted)
+        : await heldBy(state, { leader, broker, ...wanted }, clock);
     const items: Assignment[] = [];
-    for (const row of assignmentsInOrder(state, { kind, resource, after })) {
-      if (leader !== undefined && row.leader !== leader) continue;
-      if (broker !== undefined && !row.replicas.includes(broker)) continue;
-      if (items.length === limit) return { items, next: items.at(-1)?.shard ?? null };
+    for (const row of rows) {
+      if (items.length === limit) return { revision, items, next: items.at(-1)?.shard ?? null };
       items.push(assignmentRow(row));
     }
-    return { items, next: null };
+    return { revision, items, next: null };
   },
 });
+
+/** Assignments by what brokers hold, in order, as they are at this call: all are looked at once, and sorted over several turns. */
+async function heldBy(
+  state: StateView,
+  {
+    leader,
+    broker,
+    kind,
+    resource,
+    after,
+  }: Wanted & { leader?: string | undefined; broker?: string | undefined },
+  clock: Clock,
+): Promise<readonly AssignmentRow[]> {
+  const held = [...state.assignments.values()].filter(
+    (row) =>
+      (leader === undefined || row.leader === leader) &&
+      (broker === undefined || row.replicas.includes(broker)),
+  );
+  const ordered = await inTurns(inShardOrder(held), clock);
+  const isOf = (key: string): boolean => {
+    const row = state.resources.get(key);
+    return (kind === undefined || row?.kind === kind) && (resource === undefined || row?.name === resource);
+  };
+  return ordered.filter(
+    ({ shard }) =>
+      isOf(splitShard(shard).resource) && (after === undefined || compareShards(shard, after) > 0),
+  );
+}
 
 const show = defineRead({
   name: 'shard.show',

@@ -24,6 +24,7 @@ export class RpcSockets {
   constructor(caller: Caller) {
     this.#caller = caller;
     this.#refusing = {
+      clock: caller.clock,
       call: () => Promise.reject(tooManyMessages()),
       describe: (error) => caller.describe(error),
     };
@@ -60,7 +61,7 @@ export class RpcSockets {
       inFlight += 1;
       void answerJsonRpc(data, calls, subscriber).then((answer) => {
         inFlight -= 1;
-        if (answer !== null) connection.send(answer);
+        if (answer !== null) connection.send(answer.join(''));
       });
     };
   }

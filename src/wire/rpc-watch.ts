@@ -6,8 +6,8 @@ import type { Change, ChangeSet } from '../state/index.ts';
 import { counterSchema } from './rpc-schemas.ts';
 import { defineRead, type Subscriber } from './rpc-types.ts';
 
-/** Rows in one snapshot notification. */
-const SNAPSHOT_ROWS = 1_000;
+/** Rows in one snapshot notification, and changes in one of a revision: a longer one comes in parts, a turn each. */
+export const ROWS_PER_NOTIFICATION = 1_000;
 /** A watcher that leaves more than this unread is resynced once it has read it, bytes. */
 const MAX_WATCH_BUFFER_BYTES = 4 * 1024 * 1024;
 const DRAIN_POLL_MS = 50;
@@ -66,6 +66,8 @@ class Watch {
   readonly #subscriber: Subscriber;
   readonly #watchId: number;
   #ended = false;
+  /** A long revision is being sent: until its last part nothing is taken from the ring. */
+  #isSending = false;
   #unsubscribe: (() => void) | null = null;
   #progress: Timer | null = null;
   /** The revision up to which the watcher knows everything. */
@@ -104,7 +106,7 @@ class Watch {
         this.#resyncWhenDrained();
       },
     );
-    if (lost || this.#ended) unsubscribe();
+    if (lost || this.#ended || this.#isSending) unsubscribe();
     else this.#unsubscribe = unsubscribe;
   }
 
@@ -113,15 +115,38 @@ class Watch {
     this.#unsubscribe = null;
   }
 
-  #push({ revision, changes }: ChangeSet): void {
-    if (revision <= this.#sent) return;
+  #push(set: ChangeSet): void {
+    if (set.revision <= this.#sent || this.#isSending) return;
+    if (set.changes.length <= ROWS_PER_NOTIFICATION) {
+      this.#pushPart(set, 0);
+      return;
+    }
+    this.#stopFollowing();
+    this.#isSending = true;
+    this.#clock.defer(() => this.#pushPart(set, 0));
+  }
+
+  #pushPart(set: ChangeSet, from: number): void {
+    if (this.#ended) return;
     if (this.#subscriber.bufferedBytes() > MAX_WATCH_BUFFER_BYTES) {
+      this.#isSending = false;
       this.#stopFollowing();
       this.#resyncWhenDrained();
       return;
     }
-    this.#notify('watch.changes', { revision, changes: changes.map(changeFields) });
+    const { revision, changes } = set;
+    const next = from + ROWS_PER_NOTIFICATION;
+    const more = next < changes.length ? { more: true } : {};
+    const part = changes.slice(from, next).map(changeFields);
+    this.#notify('watch.changes', { revision, changes: part, ...more });
+    if (next < changes.length) {
+      this.#clock.defer(() => this.#pushPart(set, next));
+      return;
+    }
     this.#sent = revision;
+    if (!this.#isSending) return;
+    this.#isSending = false;
+    this.#follow();
   }
 
   /** Waits until the watcher has read what it was sent: a snapshot on top of it would only be lost again. */
@@ -155,7 +180,7 @@ class Watch {
       this.#clock.setTimeout(() => this.#sendSnapshot(revision, rows, offset), DRAIN_POLL_MS);
       return;
     }
-    const next = offset + SNAPSHOT_ROWS;
+    const next = offset + ROWS_PER_NOTIFICATION;
     const done = next >= rows.length;
     const chunk = rows.slice(offset, next).map(changeFields);
     this.#notify('watch.snapshot', { revision, rows: chunk, done });

@@ -1,3 +1,4 @@
+import { applyAll } from '../support/apply-all.ts';
 import { afterEach, expect, test } from 'vitest';
 import { Machine } from '../../src/apply/index.ts';
 import { AdminClient } from '../../src/client/index.ts';
@@ -99,7 +100,7 @@ function effects(log: readonly Entry[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   const machine = new Machine(new ChangeRing());
   for (const entry of log) {
-    machine.apply([entry]);
+    applyAll(machine, [entry]);
     const value = valueOf(entry);
     if (value === undefined || machine.view.revision !== entry.index) continue;
     counts.set(value, (counts.get(value) ?? 0) + 1);

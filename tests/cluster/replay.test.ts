@@ -1,3 +1,4 @@
+import { applyAll } from '../support/apply-all.ts';
 import { describe, expect, it } from 'vitest';
 import { Machine } from '../../src/apply/index.ts';
 import { ChangeRing } from '../../src/watch/index.ts';
@@ -30,7 +31,7 @@ describe('the log alone', () => {
       }
     }
     const machine = new Machine(new ChangeRing());
-    machine.apply(shared[0] ?? []);
+    applyAll(machine, shared[0] ?? []);
     expect(machine.view.stateHash).toBe(hash);
     expect(machine.view.assignments.size).toBe(12);
   });

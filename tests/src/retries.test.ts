@@ -113,9 +113,11 @@ describe('a member that meets a command of a later version', () => {
   function upgraded(machine: StateMachine): StateMachine {
     const known = (entry: Entry): Entry =>
       Buffer.from(entry.data).equals(later) ? { ...entry, kind: 'noop', data: new Uint8Array(0) } : entry;
-    return Object.assign(Object.create(machine) as StateMachine, {
+    return {
       apply: (entries: readonly Entry[]) => machine.apply(entries.map(known)),
-    });
+      snapshot: () => machine.snapshot(),
+      restore: (data, index) => machine.restore(data, index),
+    };
   }
 
   test('hazard 36: stops applying and says so, again after a restart, and goes on once it is upgraded', async () => {

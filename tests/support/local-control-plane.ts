@@ -1,3 +1,4 @@
+import { applyAll } from './apply-all.ts';
 import type { Clock } from '../../raft/index.ts';
 import { Machine } from '../../src/apply/index.ts';
 import {
@@ -109,7 +110,7 @@ export class LocalQuorum {
   }
 
   #apply(data: Uint8Array, kind: 'noop' | 'command'): ReturnType<Machine['apply']>[number] {
-    const [result] = this.machine.apply([{ index: ++this.#index, term: this.term, kind, data }]);
+    const [result] = applyAll(this.machine, [{ index: ++this.#index, term: this.term, kind, data }]);
     return result ?? null;
   }
 

@@ -1,3 +1,4 @@
+import { applyAll } from '../../support/apply-all.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { plan, type Broker, type Snapshot } from '../../../placement/index.ts';
@@ -37,7 +38,7 @@ const write = (h: Harness, rows: readonly PlacementRow[]): RowResult[] =>
 /** The same log on two more members: at one go, and over a snapshot taken in its middle. */
 function sameEverywhere(h: Harness): void {
   const results = (machine: Machine, from: number, to: number): (CommandResult | null)[] =>
-    machine.apply(h.log.slice(from, to));
+    applyAll(machine, h.log.slice(from, to));
   const whole = new Machine(new ChangeRing());
   const all = results(whole, 0, h.log.length);
   expect(whole.view.stateHash).toBe(h.state.stateHash);

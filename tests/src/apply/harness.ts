@@ -1,3 +1,4 @@
+import { applyAll } from '../../support/apply-all.ts';
 import type { Assignment, Broker, Move, Resource } from '../../../placement/index.ts';
 import { DEFAULT_POLICY } from '../../../placement/index.ts';
 import { Machine } from '../../../src/apply/index.ts';
@@ -36,7 +37,7 @@ export class Harness {
 
   append(kind: Entry['kind'], data: Uint8Array): CommandResult | null {
     const entry: Entry = { index: this.state.appliedIndex + 1, term: 1, kind, data };
-    const [result] = this.machine.apply([entry]);
+    const [result] = applyAll(this.machine, [entry]);
     this.log.push(entry);
     return result ?? null;
   }

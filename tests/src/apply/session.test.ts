@@ -1,3 +1,4 @@
+import { applyAll } from '../../support/apply-all.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Command, CommandResult } from '../../../src/command/index.ts';
 import { MAX_SESSIONS, SESSION_WINDOW } from '../../../src/state/index.ts';
@@ -84,7 +85,7 @@ describe('sessions past their number', () => {
     expect(copy.view.stateHash).toBe(h.state.stateHash);
     const at = h.log.length;
     for (let i = 0; i < MAX_SESSIONS - 2; i++) h.ok({ type: 'openSession' });
-    copy.apply(h.log.slice(at));
+    applyAll(copy, h.log.slice(at));
     expect(copy.view.stateHash).toBe(h.state.stateHash);
     expect(code(h.do(create('a'), { session: sessions[2] ?? 0, n: 1 }))).toBe('session_expired');
     expect(code(h.do(create('a'), { session: sessions[3] ?? 0, n: 1 }))).toBe('already_exists');

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { drained } from '../../support/drained.ts';
 import { describe, expect, it } from 'vitest';
 import { operator, plan, planFile, type ClusterFile, type Plan } from '../../../placement/index.ts';
 import { exportCluster, parseClusterFile } from '../../../src/cluster-file/index.ts';
@@ -35,7 +36,7 @@ class Live {
 
   /** What a user would plan, from what `export` prints. */
   planOfExport(): Plan {
-    const text = JSON.stringify(exportCluster(this.h.state, this.h.timeMs));
+    const text = JSON.stringify(drained(exportCluster(this.h.state, this.h.timeMs)));
     return planFile(parseClusterFile(text), { plan, ...operator });
   }
 

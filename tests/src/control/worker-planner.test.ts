@@ -1,3 +1,4 @@
+import { applyAll } from '../../support/apply-all.ts';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -35,7 +36,7 @@ class Fixture {
 
   write(command: Command): unknown {
     const data = encodeCommand({ version: COMMAND_VERSION, timeMs: 0, request: null, inTerm: null, command });
-    const [result] = this.machine.apply([{ index: ++this.#index, term: 1, kind: 'command', data }]);
+    const [result] = applyAll(this.machine, [{ index: ++this.#index, term: 1, kind: 'command', data }]);
     if (result?.ok !== true) throw new Error(JSON.stringify(result));
     return result.value;
   }

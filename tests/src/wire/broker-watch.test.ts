@@ -194,7 +194,8 @@ describe('watching', () => {
     await createStream(w, 'big', 4_000);
     for (let i = 0; i < 4_000; i++) await assign(w, `stream:big/${i}`, ['b1']);
     w.network.link('n2', 'raw').bytesPerMs = 0.001;
-    for (let i = 0; i < 4; i++) b.send('watch');
+    // The first is sent whole before its connection is full; the others wait for it to be read.
+    for (let i = 0; i < 5; i++) b.send('watch');
     await w.run(500);
     const quick = new BrokerClient({
       ...w.clientOptions(w.process('b2')),

@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import type { ControlPlane } from '../../../src/control-plane.ts';
+import type { Change } from '../../../src/state/index.ts';
+import { ChangeRing } from '../../../src/watch/index.ts';
+import { BrokerWatch, CHANGES_AT_ONCE, SnapshotGate } from '../../../src/wire/broker-watch.ts';
+import { ROWS_PER_NOTIFICATION, WATCH_METHODS } from '../../../src/wire/rpc-watch.ts';
+import { StepClock } from '../../support/step-clock.ts';
+import { assignmentRow } from '../apply/harness.ts';
+
+interface Pushed {
+  readonly type?: string;
+  readonly revision?: number;
+  readonly more?: true;
+  readonly changes?: readonly object[];
+}
+
+/** Rows of b1 that were looked at, whoever looked: what a filter costs. */
+class Looked {
+  rows = 0;
+
+  changes(count: number): Change[] {
+    return Array.from({ length: count }, (_, n) => {
+      const row = { ...assignmentRow(`stream:s/${n}`, ['b1']), drained: false, stagedIncarnation: null };
+      const looked = (): void => void (this.rows += 1);
+      const assignment = {
+        ...{ ...row, decision: null, revision: 1 },
+        get replicas() {
+          looked();
+          return row.replicas;
+        },
+      };
+      return { kind: 'assignment', assignment, previous: null };
+    });
+  }
+}
+
+function planeOf(ring: ChangeRing): ControlPlane {
+  const state = { revision: 0, resources: new Map(), brokers: new Map(), assignments: new Map() };
+  return { feed: ring, state } as unknown as ControlPlane;
+}
+
+describe('a revision of many changes', () => {
+  it('is looked through by each broker watch a part a turn, and comes whole and in order', async () => {
+    const clock = new StepClock();
+    const ring = new ChangeRing();
+    const pushed: Pushed[] = [];
+    const host = {
+      ...{ gate: new SnapshotGate(), plane: planeOf(ring), clock },
+      push: (message: object) => void pushed.push(message),
+      unreadBytes: () => 0,
+      tooSlow: () => undefined,
+    };
+    const watches = ['b1', 'b2'].map((broker, id) => new BrokerWatch(host, id, broker));
+    for (const watch of watches) watch.start(0);
+    await clock.run();
+    const looked = new Looked();
+    const count = 2 * ROWS_PER_NOTIFICATION + 500;
+    ring.push({ revision: 1, changes: looked.changes(count) });
+    ring.push({ revision: 2, changes: looked.changes(3) });
+    expect(looked.rows).toBeLessThanOrEqual(2 * 3);
+    const perRow = 3;
+    while (!clock.isIdle) {
+      const before = looked.rows;
+      await clock.turn();
+      expect(looked.rows - before).toBeLessThanOrEqual(perRow * watches.length * CHANGES_AT_ONCE);
+    }
+    expect(pushed.map(({ revision, more, changes }) => [revision, more, changes?.length])).toEqual([
+      [1, true, 1_000],
+      [1, true, 1_000],
+      [1, undefined, 500],
+      [2, undefined, 3],
+    ]);
+    for (const watch of watches) watch.end();
+  });
+
+  it('comes to an admin watch in parts of 1,000, a turn each, all but the last with `more`', async () => {
+    const clock = new StepClock();
+    const ring = new ChangeRing();
+    const notified: Pushed[] = [];
+    const subscriber = {
+      watches: new Map<number, () => void>(),
+      notify: (_method: string, params: object) => void notified.push(params),
+      bufferedBytes: () => 0,
+      nextWatchId: () => 1,
+    };
+    const watch = WATCH_METHODS.find(({ name }) => name === 'watch');
+    const context = { plane: planeOf(ring), clock, subscriber } as never;
+    await watch?.run({ consistency: 'local' }, () => context);
+    await clock.run();
+    ring.push({ revision: 1, changes: new Looked().changes(2 * ROWS_PER_NOTIFICATION + 1) });
+    ring.push({ revision: 2, changes: new Looked().changes(1) });
+    let turns = 0;
+    for (; !clock.isIdle; turns++) await clock.turn();
+    expect(notified.map(({ revision, more, changes }) => [revision, more, changes?.length])).toEqual([
+      [1, true, 1_000],
+      [1, true, 1_000],
+      [1, undefined, 1],
+      [2, undefined, 1],
+    ]);
+    expect(turns).toBe(3);
+    for (const end of subscriber.watches.values()) end();
+  });
+});
