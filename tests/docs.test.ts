@@ -1,19 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_POLICY } from '../placement/index.ts';
 import { buildProgram } from '../src/cli/index.ts';
 import { parseClusterFile } from '../src/cluster-file/index.ts';
 import { RPC_METHODS } from '../src/wire/index.ts';
+import { leaves } from './support/cli.ts';
 
 const doc = (name: string): string => readFileSync(join(import.meta.dirname, '..', 'docs', name), 'utf8');
-
-/** `broker drain`, `plan`: every command that does something. */
-function leaves(command: Command, path: readonly string[] = []): string[] {
-  if (command.commands.length === 0) return [path.join(' ')];
-  return command.commands.flatMap((child) => leaves(child, [...path, child.name()]));
-}
 
 describe('docs/api.md', () => {
   const COMMON = ['deadlineMs', 'consistency', 'requestId'];
@@ -35,7 +29,7 @@ describe('docs/api.md', () => {
 });
 
 describe('docs/cli.md', () => {
-  it.each(leaves(buildProgram()).filter((path) => !/^(stream|cache) /.test(path)))('has %s', (path) => {
+  it.each(leaves(buildProgram()).filter(([path]) => !/^(stream|cache) /.test(path)))('has %s', (path) => {
     expect(doc('cli.md')).toContain(`evenkeel ${path}`);
   });
 });

@@ -2,7 +2,7 @@ import type { Clock, Random } from '../../raft/index.ts';
 import type { Registration } from '../broker-protocol.ts';
 import { BrokerClient } from '../client/index.ts';
 import type { Disk } from '../disk.ts';
-import { EvenkeelError } from '../errors.ts';
+import { EvenkeelError, type ErrorCode } from '../errors.ts';
 import type { Listener, Net, Route } from '../net.ts';
 import { Confirmer } from './confirmer.ts';
 import { COPY_ADDRESS, COPY_PATH, COPY_SUBPROTOCOL, MAX_COPY_FRAME_BYTES } from './copy-protocol.ts';
@@ -34,7 +34,7 @@ export interface BrokerOptions {
   readonly random: Random;
   readonly disk: Disk;
   readonly log: BrokerLog;
-  /** The broker had to stop by itself: it was replaced, or its store failed. */
+  /** The broker had to stop by itself: it was replaced, refused for what it says of itself, or its store failed. */
   readonly onStopped?: (reason: Error) => void;
 }
 
@@ -45,6 +45,9 @@ export interface BrokerLog {
 
 /** How often a broker that drains before it leaves asks whether it is empty, ms. */
 const LEAVE_POLL_MS = 500;
+
+/** Refusals of what it says of itself: a person has to change that, or make room. */
+const FOR_EVER: ReadonlySet<ErrorCode> = new Set(['invalid_argument', 'limit_exceeded', 'wrong_cluster']);
 
 /**
  * The reference broker: keeps its copies in a data directory, leads under a lease at the newest epoch it has seen,
@@ -144,7 +147,11 @@ export class Broker {
           confirmer.beat();
           this.#term = term;
         },
-        onRefused: (error) => log.warn({ code: error.code }, error.message),
+        onRefused: (error) => {
+          // These it is told for ever, however often it asks.
+          if (FOR_EVER.has(error.code)) this.#fail(error);
+          else log.warn({ code: error.code }, error.message);
+        },
         onReplaced: () =>
           this.#fail(
             new EvenkeelError('stale_incarnation', `another process has registered as broker ${id}`),

@@ -14,6 +14,16 @@ export function parseDuration(text: string): number {
   return value;
 }
 
+/** The longest that a call may be given, ms: a node refuses more (`MAX_DEADLINE_MS`). */
+export const MAX_TIMEOUT_MS = 60_000;
+
+export function parseTimeout(text: string): number {
+  const value = parseDuration(text);
+  if (value > MAX_TIMEOUT_MS)
+    throw new InvalidArgumentError(`It must be at most ${MAX_TIMEOUT_MS / 1_000}s.`);
+  return value;
+}
+
 export function parseCount(text: string): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || !Number.isSafeInteger(value)) {

@@ -3,7 +3,6 @@ import { LOG_LEVELS, type LogLevel } from '../log-levels.ts';
 import { createSystemRandom } from '../random.ts';
 import { collectLabels, parseCount, parsePositive } from './arguments.ts';
 import type { CliEnvironment } from './environment.ts';
-import { CliExit } from './run.ts';
 import { endpointsOf, endpointsOption } from './session.ts';
 
 const DEFAULT_COPY_RATE = 10_000;
@@ -75,7 +74,5 @@ async function runBroker(environment: CliEnvironment, options: RunOptions): Prom
   environment.out(`ready broker=${id} listen=${address}\n`);
   const reason = await Promise.race([interrupted, stopped]);
   await broker.stop();
-  if (reason === null) return;
-  environment.note(`error: ${reason.message}\n`);
-  throw new CliExit(1);
+  if (reason !== null) throw reason;
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { Plan } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { BrokerItem } from '../wire/index.ts';
@@ -68,13 +68,19 @@ interface WaitOptions extends Record<string, unknown> {
   readonly waitTimeout?: number;
 }
 
+function waitTimeoutOption(): Option {
+  return new Option('--wait-timeout <duration>', '--wait, and the longest to wait (no limit)')
+    .argParser(parseDuration)
+    .implies({ wait: true });
+}
+
 function addRemove(noun: Command, environment: CliEnvironment): void {
   clusterCommand(
     noun
       .command('remove <id>')
       .description('forget it; refused while an assignment names it')
       .option('--wait', 'until nothing names it, with progress on stderr, and then')
-      .option('--wait-timeout <duration>', 'the longest to wait (no limit)', parseDuration),
+      .addOption(waitTimeoutOption()),
     environment,
     async (session, options: WaitOptions, [id = '']) => {
       const { client, done } = session;
@@ -93,7 +99,7 @@ function addDrain(noun: Command, environment: CliEnvironment): void {
       .command('drain <id>')
       .description('give it nothing more and move everything off it')
       .option('--wait', 'until it holds nothing, with progress on stderr')
-      .option('--wait-timeout <duration>', 'the longest to wait (no limit)', parseDuration),
+      .addOption(waitTimeoutOption()),
     environment,
     async (session, options: WaitOptions, [id = '']) => {
       const answer = await session.client.write('broker.drain', { id });

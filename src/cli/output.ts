@@ -56,6 +56,15 @@ function cellText(cell: Cell): string {
   return String(cell);
 }
 
+const MAX_WORD_CHARS = 300;
+const WORD_HEAD_CHARS = 80;
+
+/** A message for people, however long the argument that it repeats. */
+export function shortened(text: string): string {
+  const long = new RegExp(`\\S{${MAX_WORD_CHARS + 1},}`, 'g');
+  return text.replace(long, (word) => `${word.slice(0, WORD_HEAD_CHARS)}…`);
+}
+
 /** `b1=4,b2=4`, in the order given. */
 export function countsText(counts: Readonly<Record<string, number>>): string {
   return Object.entries(counts)

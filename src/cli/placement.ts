@@ -7,6 +7,7 @@ import {
   type Step,
   type WaitingRow,
 } from '../../placement/index.ts';
+import { quote } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { ReplicationRow } from '../wire/index.ts';
 import { parseCount } from './arguments.ts';
@@ -131,9 +132,9 @@ export function planText(plan: Plan, wide: boolean): string {
 }
 
 function addPolicy(noun: Command, environment: CliEnvironment): void {
+  const command = noun.command('policy [key=value...]');
   clusterCommand(
-    noun
-      .command('policy [key=value...]')
+    command
       .description('show the policy, or change the keys given')
       .option('--expected-revision <n>', 'refuse unless the policy is still at this revision', parseCount),
     environment,
@@ -143,6 +144,9 @@ function addPolicy(noun: Command, environment: CliEnvironment): void {
         const answer = await client.write('placement.policy.set', { ...patch, expectedRevision });
         done(`set ${settings.join(' ')}`, answer);
         return;
+      }
+      if (expectedRevision !== undefined) {
+        command.error('error: --expected-revision is for a change: give a key=value');
       }
       const answer = await client.read<{ policy: Policy; policyRevision: number }>('placement.policy.get');
       const columns: Column<[string, unknown]>[] = [
@@ -159,7 +163,10 @@ function parseSetting(text: string): [string, unknown] {
   const [, key = '', value = ''] = /^([^=]+)=(.*)$/s.exec(text) ?? [];
   if (!Object.hasOwn(DEFAULT_POLICY, key)) {
     const keys = Object.keys(DEFAULT_POLICY).join(', ');
-    throw new EvenkeelError('invalid_argument', `"${text}" is no key=value with one of the keys ${keys}`);
+    throw new EvenkeelError(
+      'invalid_argument',
+      `${quote(text)} is no key=value with one of the keys ${keys}`,
+    );
   }
   if (/^\d+$/.test(value)) return [key, Number(value)];
   if (value === 'null' || value === 'true' || value === 'false') return [key, JSON.parse(value)];

@@ -7,6 +7,7 @@ import { addCluster } from './cluster.ts';
 import { addCompletion } from './completion.ts';
 import { addDev } from './dev/command.ts';
 import { addMove } from './move.ts';
+import { shortened } from './output.ts';
 import { addOffline } from './offline.ts';
 import { addPlacement } from './placement.ts';
 import { addMember, addRaft } from './raft.ts';
@@ -25,6 +26,7 @@ export function buildProgram(environment: CliEnvironment = processEnvironment())
     .configureOutput({
       writeOut: (text) => environment.out(text),
       writeErr: (text) => environment.note(text),
+      outputError: (text, write) => write(shortened(text)),
     })
     .showHelpAfterError('(add --help for what it takes)');
   addCluster(program, environment);

@@ -1,6 +1,9 @@
 import { Option, type Command } from 'commander';
 import { AdminClient, DEFAULT_CALL_TIMEOUT_MS } from '../client/index.ts';
-import { parseDuration } from './arguments.ts';
+import { parseAddress } from '../address.ts';
+import { quote } from '../command/index.ts';
+import { EvenkeelError } from '../errors.ts';
+import { parseTimeout } from './arguments.ts';
 import type { CliEnvironment } from './environment.ts';
 import { FORMATS, render, type Format, type View } from './output.ts';
 
@@ -29,7 +32,7 @@ export function clusterCommand<Given extends Options>(
   return command
     .addOption(endpointsOption())
     .addOption(formatOption())
-    .option('--timeout <duration>', 'for each call, with its retries (10s)', parseDuration)
+    .option('--timeout <duration>', 'for each call, with its retries (10s, at most 60s)', parseTimeout)
     .action(async () => {
       const options = command.opts<Given & { endpoints?: string; output?: Format; timeout?: number }>();
       const endpoints = endpointsOf(options.endpoints, environment);
@@ -55,10 +58,16 @@ export function formatOption(): Option {
 
 export function endpointsOf(given: string | undefined, { env }: CliEnvironment): string[] {
   const text = given ?? env['EVENKEEL_ENDPOINTS'] ?? DEFAULT_ENDPOINT;
-  return text
+  const endpoints = text
     .split(',')
     .map((endpoint) => endpoint.trim())
     .filter((endpoint) => endpoint !== '');
+  for (const endpoint of endpoints) {
+    const port = parseAddress(endpoint)?.port ?? 0;
+    if (port === 0)
+      throw new EvenkeelError('invalid_argument', `endpoint ${quote(endpoint)} is not host:port`);
+  }
+  return endpoints;
 }
 
 function createSession(

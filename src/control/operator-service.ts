@@ -112,6 +112,9 @@ async function startMove(tenure: Tenure, state: StateView, params: MoveParams): 
   findBroker(state, to);
   if (from !== null) findBroker(state, from);
   const answer = await tenure.passes.ask('move', { shard, role, from, to });
+  if (from !== null && 'step' in answer && answer.step.from !== from) {
+    throw new EvenkeelError('refused', `${shard}: ${answer.step.from} leads it, not ${from}`);
+  }
   return carryOut(tenure, state, params, answer, dryRun);
 }
 
@@ -185,9 +188,11 @@ async function abandon(
   { shard, expectedGeneration, request }: ShardParams,
 ): Promise<{ revision: number; shard: string }> {
   findShard(state, shard);
+  // What is given up is what was looked at: a shard that changes meanwhile is looked at again by whoever asks.
+  const generation = expectedGeneration ?? state.assignments.get(shard)?.generation ?? null;
   const refused = await tenure.passes.ask('abandon', shard);
   if (refused !== null) throw new EvenkeelError('refused', refused);
-  const command = { type: 'abandonShard', shard, expectedGeneration } as const;
+  const command = { type: 'abandonShard', shard, expectedGeneration: generation } as const;
   const { revision } = await tenure.propose(command, request ?? undefined);
   return { revision, shard };
 }

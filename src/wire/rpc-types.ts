@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../../raft/index.ts';
-import { parseRequestId, type Command, type Proposed } from '../command/index.ts';
+import { parseRequestId, quote, type Command, type Proposed } from '../command/index.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import { EvenkeelError } from '../errors.ts';
 
@@ -8,6 +8,9 @@ import { EvenkeelError } from '../errors.ts';
 export const DEFAULT_DEADLINE_MS = 10_000;
 /** The longest a call may ask for, ms. */
 export const MAX_DEADLINE_MS = 60_000;
+
+/** What is wrong with a call's params, and how many unknown keys, are named up to this many. */
+const MAX_ISSUES_SAID = 5;
 
 /** A session's request, as `requestId` writes it: `<session>:<n>`. */
 export interface RequestRef {
@@ -79,7 +82,15 @@ export interface CommonParams {
 
 const deadlineMs = z.int().min(1).max(MAX_DEADLINE_MS).default(DEFAULT_DEADLINE_MS);
 const READ_PARAMS = { deadlineMs, consistency: z.enum(['linearizable', 'local']).default('linearizable') };
-const WRITE_PARAMS = { deadlineMs, requestId: z.string().optional() };
+const requestId = z.string().check((context) => {
+  try {
+    parseRequestId(context.value);
+  } catch (error) {
+    if (!(error instanceof EvenkeelError)) throw error;
+    context.issues.push({ code: 'custom', message: error.message, input: context.value });
+  }
+});
+const WRITE_PARAMS = { deadlineMs, requestId: requestId.optional() };
 
 interface Definition<P extends z.ZodRawShape, A extends z.ZodRawShape> {
   readonly name: string;
@@ -130,29 +141,36 @@ function define<P extends z.ZodRawShape, A extends z.ZodRawShape>(
 }
 
 function commonParams(checked: Readonly<Record<string, unknown>>): CommonParams {
-  const { deadlineMs: given, consistency, requestId } = checked;
+  const { deadlineMs: given, consistency, requestId: ref } = checked;
   return {
     deadlineMs: typeof given === 'number' ? given : DEFAULT_DEADLINE_MS,
     consistency: consistency === 'local' ? 'local' : 'linearizable',
-    request: typeof requestId === 'string' ? parseRequestId(requestId) : null,
+    request: typeof ref === 'string' ? parseRequestId(ref) : null,
   };
 }
 
 function parseParams(method: string, schema: z.ZodObject, raw: unknown): Record<string, unknown> {
   const result = schema.safeParse(raw ?? {});
   if (result.success) return result.data;
-  const message = result.error.issues
-    .map((issue) => describeIssue(issue, Object.keys(schema.shape)))
-    .join('; ');
+  const { issues } = result.error;
+  const known = Object.keys(schema.shape);
+  const message = someOf(issues, '; ', (issue) => describeIssue(issue, known));
   throw new EvenkeelError('invalid_argument', `${method}: ${message}`);
+}
+
+/** Of as many as there may be, those that a person reads. */
+function someOf<T>(all: readonly T[], separator: string, text: (each: T) => string): string {
+  const shown = all.slice(0, MAX_ISSUES_SAID).map(text);
+  const left = all.length - shown.length;
+  return [...shown, ...(left > 0 ? [`and ${left} more`] : [])].join(separator);
 }
 
 function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): string {
   const where = issue.path.map(String).join('.');
   if (issue.code === 'unrecognized_keys') {
-    const keys = issue.keys.map((key) => `"${where === '' ? key : `${where}.${key}`}"`).join(', ');
+    const keys = someOf(issue.keys, ', ', (key) => quote(where === '' ? key : `${where}.${key}`));
     const takes = where === '' ? `; it takes ${known.join(', ')}` : '';
     return `unknown parameter ${keys}${takes}`;
   }
-  return where === '' ? `params: ${issue.message}` : `"${where}": ${issue.message}`;
+  return where === '' ? `params: ${issue.message}` : `${quote(where)}: ${issue.message}`;
 }

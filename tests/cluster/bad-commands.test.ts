@@ -1,5 +1,7 @@
+import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runCli } from '../support/cli.ts';
+import { buildProgram } from '../../src/cli/index.ts';
+import { leaves, runCli } from '../support/cli.ts';
 import { Cluster, rpc, until } from '../support/cluster.ts';
 import { clusterFile, skewed } from '../support/layouts.ts';
 
@@ -85,7 +87,45 @@ const CASES: readonly (readonly [line: string, code: number, says: RegExp])[] = 
   ['placement plan --output xml', 2, /Allowed choices are table, wide, json, yaml/],
   ['placement rebalance', 2, /unknown command 'rebalance'/],
   ['placement pause now', 2, /too many arguments/],
+  ['cluster status now', 2, /too many arguments/],
+  ['cluster status --timeout 61s', 2, /at most 60s/],
+  ['cluster status --endpoints localhost', 3, /endpoint "localhost" is not host:port \(invalid_argument\)/],
+  ['cluster status --endpoints http://127.0.0.1:7401', 3, /endpoint "http:.*" is not host:port/],
+  ['cluster status --endpoints ,', 3, /no endpoints given \(invalid_argument\)/],
+  ['cluster health --output text', 2, /Allowed choices are table, wide, json, yaml/],
+  ['raft status n1', 2, /too many arguments/],
+  ['raft transfer n9', 3, /no member "n9"; the members are n1, n2, n3 \(not_found\)/],
+  [`raft transfer ${LONG}`, 3, /\(invalid_argument\)/],
+  ['raft transfer n1 n2', 2, /too many arguments/],
+  ['member list --all', 2, /unknown option '--all'/],
+  ['broker list b1', 2, /too many arguments/],
+  ['broker undrain', 2, /missing required argument 'id'/],
+  ['broker append s/99 value', 3, /s\/99.*\(not_found\)/],
+  ['broker append s/0', 2, /missing required argument 'value'/],
+  ['broker append s/0 value', 4, /broker b1 has no address "data": it is no reference broker \(refused\)/],
+  ['broker read s/0 --from -1', 2, /whole number/],
+  [`broker read s/0 --limit ${HUGE}`, 2, /whole number/],
+  ['resource list s', 2, /too many arguments/],
+  ['shard list --resource a/b/c/d', 3, /a\/b\/c\/d.*1 to 3.*\(invalid_argument\)/],
+  ['shard list --kind topic', 2, /Allowed choices are stream, cache/],
+  ['move list --from b1', 2, /unknown option '--from'/],
+  ['placement levels s', 2, /too many arguments/],
+  ['placement replication --kind stream', 2, /unknown option '--kind'/],
+  ['placement resume now', 2, /too many arguments/],
+  ['watch --from-revision later', 2, /whole number/],
+  ['watch --from-revision 999999999', 5, /before 999999999.*\(unavailable\)/],
+  ['export file.json', 2, /too many arguments/],
+  ['completion csh', 2, /Allowed choices are bash, zsh, fish/],
+  ['dev --nodes 0', 3, /--nodes 0: it must be 1 to 7 \(invalid_argument\)/],
+  [`dev --brokers ${HUGE}`, 2, /whole number/],
+  ['dev --port 99999 --cluster good.json', 3, /--port 99999.*\(invalid_argument\)/],
+  ['dev --cluster missing.json', 3, /no such file: missing\.json/],
+  ['broker run', 2, /required option '--id <id>' not specified/],
+  ['broker run --id b9 --cluster-id c --data-dir d --copy-rate 0', 2, /1 or more/],
   // Contradictory.
+  ['placement policy --expected-revision 3', 2, /--expected-revision is for a change/],
+  ['move start s/0 --from b2 --to b2', 4, /stream:s\/0: b1 leads it, not b2 \(refused\)/],
+  ['broker remove b1 --wait-timeout 50ms', 124, /b1: 2 leaders, 2 copies left after 50 ms/],
   ['stream show cache:s', 3, /is a cache, and a stream was asked for \(invalid_argument\)/],
   ['resource create cache:x --kind stream --shards 1', 3, /is a cache, and a stream was asked for/],
   ['simulate --live -f file.json', 2, /cannot be used with/],
@@ -98,6 +138,38 @@ const CASES: readonly (readonly [line: string, code: number, says: RegExp])[] = 
   ['import -f broken.json', 3, /broken\.json is not JSON.*\(invalid_argument\)/],
   ['import -f good.json', 4, /in use.*overwrite.*\(refused\)/],
 ];
+
+/** Options that take any text, and those that a command may well run with. */
+const TAKEN: Readonly<Record<string, readonly string[]>> = {
+  '*': ['endpoints'],
+  dev: ['data-dir'],
+  'broker run': ['id', 'cluster-id', 'data-dir', 'listen', 'zone', 'label'],
+};
+
+/** A line for each option and argument of a command, with a value that it cannot have. */
+function spoiled(path: string, command: Command): string[][] {
+  const words = path.split(' ');
+  const values = [LONG, `${HUGE}!`, ''];
+  const given = command.registeredArguments.filter(({ required }) => required).map(() => 's/0');
+  const needed = command.options.filter(({ mandatory }) => mandatory);
+  const lines: string[][] = [[...words, ...given, `--${LONG}`]];
+  if (!command.registeredArguments.some(({ variadic }) => variadic)) {
+    const most = command.registeredArguments.map(() => 's/0');
+    lines.push([...words, ...most, 'one-too-many', ...needed.flatMap(({ long }) => [long ?? '', 'x'])]);
+  }
+  for (const option of command.options) {
+    const name = option.name();
+    if (TAKEN['*']?.includes(name) || TAKEN[path]?.includes(name)) continue;
+    const rest = needed.filter((other) => other !== option).flatMap(({ long }) => [long ?? '', 'good.json']);
+    if (!option.required) lines.push([...words, ...given, ...rest, `--${name}=${LONG}`]);
+    else for (const value of values) lines.push([...words, ...given, ...rest, `--${name}`, value]);
+  }
+  if (given.length === 0) return lines;
+  const complete = needed.flatMap(({ long }) => [long ?? '', 'good.json']);
+  return [...lines, ...values.map((value) => [...words, ...given.map(() => value), ...complete])];
+}
+
+const COMMANDS = leaves(buildProgram());
 
 const FILES = {
   'broken.json': '{',
@@ -123,8 +195,10 @@ describe('commands that ask for what cannot be', () => {
   it.each(CASES.map(([line, ...rest]) => [line.slice(0, 80), line, ...rest] as const))(
     '%s',
     async (_, line, code, says) => {
-      const online = !/^plan|^simulate( |$)(?!.*--live)/.test(line) || line.startsWith('placement');
-      const args = [...line.split(' '), ...(online ? ['--endpoints', cluster.endpoints] : [])];
+      const alone = /^(plan|completion|dev|broker run)( |$)|^simulate( |$)(?!.*--live)|--endpoints/.test(
+        line,
+      );
+      const args = [...line.split(' '), ...(alone ? [] : ['--endpoints', cluster.endpoints])];
       const run = await runCli(args, { files: FILES });
       expect(run.note).toMatch(says);
       expect(run.code, run.note).toBe(code);
@@ -134,6 +208,28 @@ describe('commands that ask for what cannot be', () => {
       expect(run.note.length).toBeLessThan(1_000);
     },
   );
+
+  it('has a row for every command', () => {
+    const without = COMMANDS.map(([path]) => path).filter(
+      (path) => !/^(stream|cache) /.test(path) && !CASES.some(([line]) => `${line} `.startsWith(`${path} `)),
+    );
+    expect(without).toEqual([]);
+  });
+
+  it.each(COMMANDS)('%s: every option and argument with what it cannot take', async (path, command) => {
+    const online = command.options.some(({ long }) => long === '--endpoints') && path !== 'broker run';
+    for (const line of spoiled(path, command)) {
+      const run = await runCli([...line, ...(online ? ['--endpoints', cluster.endpoints] : [])], {
+        files: FILES,
+      });
+      const said = `${line.join(' ').slice(0, 100)}: ${run.note}`;
+      expect([2, 3, 4], said).toContain(run.code);
+      expect(run.out, said).toBe('');
+      expect(run.note, said).toMatch(/^error: /);
+      expect(run.note, said).not.toMatch(/\n\s+at |\(internal\)/);
+      expect(run.note.length, said).toBeLessThan(1_000);
+    }
+  });
 
   it('change nothing, on no member', async () => {
     expect(await exported()).toEqual(before);

@@ -111,6 +111,49 @@ describe('bad input at the edges of a running quorum', () => {
     expect(open.stderr).toContain('insecure_listen');
   });
 
+  it.each([
+    [['serve'], 2, /--node-id \(EVENKEEL_NODE_ID\) is required/],
+    [['serve', '--node-id', 'a/b'], 2, /--cluster-id .* is required/],
+    [['serve', '--insecure=yes'], 2, /unknown option/],
+    [['serve', 'n1'], 2, /too many arguments/],
+  ])('%j is a slip of usage', async (args, code, says) => {
+    const node = new Process(args);
+    expect((await node.exited).code).toBe(code);
+    expect(node.stderr).toMatch(says);
+    expect(node.stdout).toBe('');
+  });
+
+  it.each([
+    ['--members', 'n1', /--members .*"n1" is not id=host:port/],
+    ['--members', 'n9=127.0.0.1:7501', /--members does not name this node, "n1"/],
+    ['--election-timeout-ms', '1.5', /--election-timeout-ms .*whole number of milliseconds/],
+    ['--election-timeout-ms', '50', /\(invalid_argument\)/],
+    ['--lease-ms', '999999', /\(invalid_argument\)/],
+    ['--log-level', 'loud', /--log-level/],
+    ['--initial-cluster-state', 'maybe', /--initial-cluster-state/],
+    ['--data-dir', '', /--data-dir .*must name a directory/],
+  ])('serve %s %s is a slip of usage', async (flag, value, says) => {
+    const node = new Process([...cluster.serveArguments(0), flag, value]);
+    expect((await node.exited).code, node.stderr).toBe(2);
+    expect(node.stderr).toMatch(says);
+  });
+
+  it.each([
+    [['--id', 'b/1'], 3, /broker id "b\/1" must begin.*\(invalid_argument\)/],
+    [['--weight', '0'], 3, /weight 0 must be 1 to 1000 \(limit_exceeded\)/],
+    [['--zone', 'a/b'], 3, /zone "a\/b".*\(invalid_argument\)/],
+    [['--cluster-id', 'another'], 4, /this is cluster test, not "another".*\(wrong_cluster\)/],
+    [['--endpoints', 'localhost'], 3, /endpoint "localhost" is not host:port/],
+  ])('broker run %j ends, and says why', async (options, code, says) => {
+    const directory = join(cluster.directory, `broker-${options.join('').replaceAll('/', '')}`);
+    const broker = cluster.run([
+      ...['broker', 'run', '--id', 'bad', '--cluster-id', cluster.clusterId, '--data-dir', directory],
+      ...['--log-level', 'error', ...options],
+    ]);
+    expect((await broker.exited).code, broker.stderr).toBe(code);
+    expect(broker.stderr).toMatch(says);
+  });
+
   it('a second broker under an id whose session lives gets a clear answer and one of them serves', async () => {
     const endpoints = [cluster.address(0), cluster.address(1)];
     const first = await new HandBroker({ id: 'twin', clusterId: cluster.clusterId, endpoints }).start();

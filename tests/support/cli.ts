@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { createSystemClock } from '../../src/clock.ts';
 import { buildProgram, runProgram, type CliEnvironment } from '../../src/cli/index.ts';
 import { EvenkeelError } from '../../src/errors.ts';
@@ -44,4 +45,10 @@ export async function runCli(args: readonly string[], options: CliOptions = {}):
   options.onStart?.(interrupt, () => ({ code: -1, out, note }));
   const code = await runProgram(buildProgram(environment), ['node', 'evenkeel', ...args], environment);
   return { code, out, note };
+}
+
+/** `broker drain`, `plan`: every command that does something, by its words. */
+export function leaves(command: Command, path: readonly string[] = []): [string, Command][] {
+  if (command.commands.length === 0) return [[path.join(' '), command]];
+  return command.commands.flatMap((child) => leaves(child, [...path, child.name()]));
 }

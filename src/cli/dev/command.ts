@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { parseCount, parseDuration, parsePositive } from '../arguments.ts';
 import type { CliEnvironment } from '../environment.ts';
 import { CliExit } from '../run.ts';
@@ -19,7 +19,11 @@ export function addDev(program: Command, environment: CliEnvironment): void {
     .option('--port <n>', 'first client port; 0 takes any that are free (7401)', parseCount)
     .option('--copy-rate <n>', 'records a second to each copy being made (10000)', parsePositive)
     .option('--until-level', 'end once every resource and the totals are level; exit 1 if not in time')
-    .option('--timeout <duration>', 'for --until-level (60s)', parseDuration);
+    .addOption(
+      new Option('--timeout <duration>', '--until-level, and how long that may take (60s)')
+        .argParser(parseDuration)
+        .implies({ untilLevel: true }),
+    );
   command.action(async () => {
     const { timeout = DEFAULT_TIMEOUT_MS, ...options } = command.opts<DevOptions & { timeout?: number }>();
     const { runDev } = await import('./run.ts');

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { plan } from '../../../placement/index.ts';
+import type { Command } from '../../../src/command/index.ts';
 import { BrokerWorld, type WorldBroker } from '../../support/broker-world.ts';
+import type { LocalMember } from '../../support/local-control-plane.ts';
 import { streamOf } from '../../support/placed.ts';
 
 describe("operators' requests to the leader", () => {
@@ -26,10 +28,14 @@ describe("operators' requests to the leader", () => {
     await w.run(3_000);
   });
 
+  function plane(): LocalMember {
+    const found = w.nodes.get('n2')?.plane;
+    if (found === undefined) throw new Error('no n2');
+    return found;
+  }
+
   function ask(method: string, params: object): Promise<unknown> {
-    const plane = w.nodes.get('n2')?.plane;
-    if (plane === undefined) throw new Error('no n2');
-    return w.settled(plane.askLeader(method, params));
+    return w.settled(plane().askLeader(method, params));
   }
 
   const start = (params: object) =>
@@ -171,5 +177,117 @@ describe("operators' requests to the leader", () => {
     await w.until('it is served, empty, by the one that lives', () => row()?.state === 'active');
     expect(row()?.generation).toBeGreaterThan(before);
     expect(holders).not.toContain(row()?.leader);
+  });
+
+  describe('decided of a state that has changed by the time they are written', () => {
+    /** What the request is answered where `changes` reach the log before it, though after it was decided. */
+    async function raced(changes: readonly Command[], request: () => Promise<unknown>): Promise<unknown> {
+      w.quorum.writesHeld = true;
+      const written = changes.map((command) => {
+        const done = w.quorum.leader?.propose(command, { deadlineMs: 10_000 }) ?? Promise.resolve();
+        done.catch(() => undefined);
+        return done;
+      });
+      await w.run(100);
+      const answer = request().then(
+        (value) => value,
+        (error: unknown) => error,
+      );
+      await w.run(1_000);
+      w.quorum.release();
+      await w.settled(Promise.all(written));
+      return w.settled(answer);
+    }
+
+    const begin = (params: object) => () =>
+      plane().askLeader('move.start', {
+        ...{ shard, role: 'leader', from: null, expectedGeneration: null, dryRun: false, request: null },
+        ...params,
+      });
+    const resource = { kind: 'stream', name: 'orders', expectedRevision: null } as const;
+    const drain = (broker: string): Command => ({ type: 'setDrain', broker, drain: true });
+    const again = (id: string): Command => ({
+      type: 'registerBroker',
+      broker: { id, zone: null, addresses: {}, maxShards: null, weight: 1, labels: {}, storeId: 'other' },
+    });
+
+    it.each<[string, () => readonly Command[], string, RegExp]>([
+      ['the destination is drained', () => [drain(stranger())], 'stale', /b\d is draining/],
+      [
+        'the destination registers anew',
+        () => [again(stranger())],
+        'stale',
+        /b\d is at incarnation 2, decided for 1/,
+      ],
+      [
+        'the leader registers anew',
+        () => [again(row()?.leader ?? '')],
+        'stale',
+        /is at generation \d+, the step was decided for \d+/,
+      ],
+      [
+        'the resource is deleted',
+        () => [{ type: 'deleteResource', ...resource }],
+        'not_found',
+        /no shard of a resource/,
+      ],
+      [
+        'the resource is deleted and created again',
+        () => [
+          { type: 'deleteResource', ...resource },
+          { type: 'createResource', resource: streamOf('orders', 3, 2) },
+        ],
+        'stale',
+        /its resource was created at \d+, the row was decided for \d+/,
+      ],
+    ])('move.start: %s', async (_, changes, code, message) => {
+      await w.write({ type: 'setPolicy', expectedRevision: null, patch: { paused: true } });
+      const to = stranger();
+      expect(await raced(changes(), begin({ to }))).toMatchObject({
+        code,
+        message: expect.stringMatching(message),
+        retriable: false,
+      });
+      expect(row()?.move ?? null).toBeNull();
+    });
+
+    it('move.start: the destination is gone', async () => {
+      await w.write({ type: 'setPolicy', expectedRevision: null, patch: { paused: true } });
+      w.broker('b4');
+      await w.until('b4 is there', () => w.quorum.machine.view.brokers.has('b4'));
+      const answer = await raced([{ type: 'removeBroker', broker: 'b4' }], begin({ to: 'b4' }));
+      expect(answer).toMatchObject({ code: 'stale', message: expect.stringMatching(/b4 is not registered/) });
+    });
+
+    it('move.cancel: the leader it would go on with has registered anew', async () => {
+      const to = stranger();
+      await start({ to });
+      const ref = { shard, expectedGeneration: null, request: null };
+      const answer = await raced([again(row()?.leader ?? '')], () => plane().askLeader('move.cancel', ref));
+      expect(answer).toMatchObject({
+        code: 'stale',
+        message: expect.stringMatching(/is at generation \d+, the step was decided for \d+/),
+      });
+    });
+
+    it('shard.abandon: the shard was written since, even where it might still be given up', async () => {
+      const holders = [...(row()?.replicas ?? [])];
+      for (const id of holders) brokers.get(id)?.process.kill();
+      const down = () => holders.every((id) => w.quorum.machine.view.brokers.get(id)?.lifecycle === 'down');
+      await w.until('both are down', down);
+      await w.run(1_000);
+      const { leader = '', generation = 0 } = row() ?? {};
+      const back = again(leader);
+      const gone: Command = {
+        ...{ type: 'setLifecycle', broker: leader, incarnation: 2, lifecycle: 'left', silentSinceMs: 0 },
+      };
+      const ref = { shard, expectedGeneration: null, request: null };
+      const answer = await raced([back, gone], () => plane().askLeader('shard.abandon', ref));
+      expect(answer).toMatchObject({
+        code: 'stale',
+        message: expect.stringMatching(`is at generation \\d+, not ${generation}`),
+      });
+      expect(row()).toBeDefined();
+    });
   });
 });
