@@ -17,7 +17,7 @@ export function minimumLeaderMoves(pass: Pass): number | null {
   if (targets.settled) return sum;
   for (let r = 0; r < view.resourceCount; r++) {
     const moves = movesOf(pass, r);
-    if (moves > 0 && possibleMoves(pass, r) < moves) return null;
+    if (moves > 0 && possibleMoves(pass, r, couldLeadWhole) < moves) return null;
     sum += moves;
   }
   return sum;
@@ -42,16 +42,24 @@ function targetOf({ view, targets }: Pass, r: number, b: number): number {
 export function leadersWantMoves(pass: Pass): boolean {
   if (pass.targets.settled) return false;
   for (let r = 0; r < pass.view.resourceCount; r++) {
-    if (movesOf(pass, r) > 0 && possibleMoves(pass, r) > 0) return true;
+    if (movesOf(pass, r) > 0 && possibleMoves(pass, r, couldLead) > 0) return true;
   }
   return false;
+}
+
+/** As `couldLead`, once drains and restores have replaced the copies of brokers that leave or are lost: no zone hangs on those. */
+function couldLeadWhole(pass: Pass, s: number, to: number): boolean {
+  if (couldLead(pass, s, to)) return true;
+  const { view } = pass;
+  if (view.holds(s, to) || view.room(to) <= 0) return false;
+  return view.finished(s).some((b) => view.brokers.live[b] === 0);
 }
 
 /**
  * How many of a resource's moves towards its targets have a shard that could make them, in flight or not: caps, and copies
  * that are not in sync, may stand in the way.
  */
-function possibleMoves(pass: Pass, r: number): number {
+function possibleMoves(pass: Pass, r: number, could: typeof couldLead): number {
   const { view } = pass;
   const { count, liveList } = view.brokers;
   const supply = new Int32Array(count);
@@ -68,7 +76,7 @@ function possibleMoves(pass: Pass, r: number): number {
   for (let s = view.firstShard[r] ?? 0; s < end; s++) {
     const from = view.nextLeader(s);
     if (view.counts[s] === 0 || (supply[from] ?? 0) === 0) continue;
-    offers.push({ shard: s, from, to: needing.filter((b) => couldLead(pass, s, b)) });
+    offers.push({ shard: s, from, to: needing.filter((b) => could(pass, s, b)) });
   }
   // Room is for one copy each: what must be copied to a broker is bounded by what it can still hold.
   const given = matchHandovers(offers, supply, demand);

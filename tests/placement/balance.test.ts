@@ -396,3 +396,34 @@ describe('nowhere to go', () => {
     expect(copiesOf(phase)).toEqual({ b1: 4, b2: 4, b3: 4 });
   });
 });
+
+describe('the fewest moves are known while a broker leaves, though moves wait for its copies', () => {
+  // While b1's copies go first, a copy on a2 costs a shard zone b: until they are replaced a1 cannot hand over to it.
+  const rows = [0, 1, 2, 3].map((n) => assignment(`stream:s/${n}`, ['a1', 'b1', 'c1']));
+  const zones = [
+    ['a1', 'a'],
+    ['a2', 'a'],
+    ['b2', 'b'],
+    ['c1', 'c'],
+  ] as const;
+  const staying = zones.map(([id, zone]) => broker(id, { zone }));
+
+  it.each([
+    ['drained', broker('b1', { zone: 'b', drain: true }), rows],
+    [
+      'lost',
+      broker('b1', { zone: 'b', lifecycle: 'down', downSinceMs: 0 }),
+      rows.map((row) => ({ ...row, inSync: ['a1', 'c1'] })),
+    ],
+  ])('%s', (_, leaving, assignments) => {
+    const file = clusterOf({
+      brokers: [...staying, leaving],
+      resources: [resource('s', 4, { replicationFactor: 3 })],
+      assignments,
+      policy: { zonePolicy: 'zone' },
+    });
+    const phase = last(run(file));
+    expect(phase.minimumLeaderMoves).toBe(3);
+    expect(moves(phase, 'leader')).toBe(3);
+  });
+});
