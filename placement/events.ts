@@ -161,7 +161,10 @@ function remove(cluster: SimCluster, id: string): void {
   brokerOf(cluster, id);
   const held = cluster.rowsOn(id).map((row) => row.shard);
   if (held.length > 0) {
-    throw new EventRefused(`broker ${id} still holds ${held.length} shards (${held.slice(0, 5).join(', ')})`);
+    const some = `${held.slice(0, 5).join(', ')}${held.length > 5 ? ', …' : ''}`;
+    throw new EventRefused(
+      `broker ${id} still holds ${held.length} ${held.length === 1 ? 'shard' : 'shards'} (${some})`,
+    );
   }
   cluster.brokers.delete(id);
 }

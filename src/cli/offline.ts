@@ -21,7 +21,7 @@ import { render, table, type Column } from './output.ts';
 import { levelsText, listed, planText } from './placement.ts';
 import { CliExit } from './run.ts';
 import { endpointsOf, endpointsOption } from './session.ts';
-import { exportCluster, readClusterFile } from './transfer.ts';
+import { exportCluster, readClusterFile, sourceOf } from './transfer.ts';
 
 const PLANNER: Planner = { plan, ...operator };
 
@@ -61,6 +61,9 @@ export function addOffline(program: Command, environment: CliEnvironment): void 
       if (options.file === undefined && options.live !== true) {
         command.error('error: name a cluster file with -f, or start from a running cluster with --live');
       }
+      if (options.file === '-' && options.events === '-') {
+        command.error('error: -f and --events cannot both be standard input');
+      }
       await runSimulate(environment, options);
     });
 }
@@ -68,8 +71,8 @@ export function addOffline(program: Command, environment: CliEnvironment): void 
 async function runSimulate(environment: CliEnvironment, options: SimulateOptions): Promise<void> {
   const { events: path, maxPasses = DEFAULT_MAX_PASSES, output } = options;
   const file = await startOf(environment, options);
-  const events = path === undefined ? [] : await readEvents(environment, path);
-  const simulation = tellRefusal(() => simulate(file, { events, maxPasses }, PLANNER));
+  const events = path === undefined ? [] : await readEvents(environment, path, file);
+  const simulation = tellRefusal(sourceOf(path ?? ''), () => simulate(file, { events, maxPasses }, PLANNER));
   environment.out(render({ data: simulation, text: () => simulationText(simulation, events) }, output));
   if (simulation.settled) return;
   environment.note(`not settled within ${maxPasses} passes\n`);
@@ -95,16 +98,23 @@ async function startOf(environment: CliEnvironment, options: SimulateOptions): P
   }
 }
 
-async function readEvents(environment: CliEnvironment, path: string): Promise<readonly SimEvent[]> {
-  const { parseEvents } = await import('../cluster-file/index.ts');
-  return parseEvents(await environment.readText(path), path);
+async function readEvents(
+  environment: CliEnvironment,
+  path: string,
+  file: ClusterFile,
+): Promise<readonly SimEvent[]> {
+  const { checkEventLimits, parseEvents } = await import('../cluster-file/index.ts');
+  const events = parseEvents(await environment.readText(path), sourceOf(path));
+  checkEventLimits(file, events, sourceOf(path));
+  return events;
 }
 
-function tellRefusal(run: () => Simulation): Simulation {
+function tellRefusal(source: string, run: () => Simulation): Simulation {
   try {
     return run();
   } catch (error) {
-    if (error instanceof EventRefused) throw new EvenkeelError('invalid_argument', error.message);
+    if (error instanceof EventRefused)
+      throw new EvenkeelError('invalid_argument', `${source}: ${error.message}`);
     throw error;
   }
 }

@@ -37,7 +37,12 @@ export function addTransfer(program: Command, environment: CliEnvironment): void
 
 export async function readClusterFile(environment: CliEnvironment, path: string): Promise<ClusterFile> {
   const { parseClusterFile } = await import('../cluster-file/index.ts');
-  return parseClusterFile(await environment.readText(path), path === '-' ? 'standard input' : path);
+  return parseClusterFile(await environment.readText(path), sourceOf(path));
+}
+
+/** What messages call a file that is read. */
+export function sourceOf(path: string): string {
+  return path === '-' ? 'standard input' : path;
 }
 
 export async function exportCluster(client: AdminClient): Promise<ClusterFile> {

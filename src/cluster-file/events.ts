@@ -11,6 +11,8 @@ import {
 import {
   brokerProblem,
   clusterProblem,
+  idProblem,
+  MAX_POLICY_NUMBER,
   notAShard,
   parseResource,
   parseShard,
@@ -22,9 +24,12 @@ import {
 import { EvenkeelError } from '../errors.ts';
 import { MOVE_ROLES, ZONE_POLICIES } from '../state/index.ts';
 import { checked, parseJson } from './parse.ts';
-import { brokerSchema, policyPatchSchema, present, resourceSchema } from './schema.ts';
+import { brokerSchema, policyPatchSchema, present, resourceSchema, type Present } from './schema.ts';
 
-const id = z.string();
+const id = z.string().refine((text) => idProblem('broker id', text) === null, {
+  error: ({ input }) => idProblem('broker id', String(input)) ?? undefined,
+});
+const delayMs = z.int().min(0).max(MAX_POLICY_NUMBER).optional();
 
 /** What each kind of event carries under its name. */
 const ACTIONS = {
@@ -38,7 +43,7 @@ const ACTIONS = {
   delete: z.string(),
   setBroker: z.strictObject({
     id,
-    zone: id.nullable().optional(),
+    zone: z.string().nullable().optional(),
     maxShards: z.int().min(0).nullable().optional(),
     weight: z.int().optional(),
   }),
@@ -78,7 +83,7 @@ function readEvent(source: Record<string, unknown>, name: string): SimEvent {
   if (!isAction(key)) throw bad(name, `${quote(key)} is not a known event: write one of ${known}`);
   if (others.length > 0)
     throw bad(name, `names ${others.map(quote).join(', ')} beside ${key}: one event each`);
-  const after = checked(z.int().min(0).optional(), afterMs, `${name}.afterMs`);
+  const after = checked(delayMs, afterMs, `${name}.afterMs`);
   return { action: READERS[key](named[key], `${name}.${key}`), afterMs: after ?? null, source };
 }
 
@@ -101,17 +106,19 @@ const READERS: Record<ActionName, Reader> = {
     resource: resourceIn(checked(ACTIONS.delete, value, name), name),
   }),
   setBroker: (value, name) => {
-    const { id: broker, ...patch } = checked(ACTIONS.setBroker, value, name);
+    const { id: broker, ...given } = checked(ACTIONS.setBroker, value, name);
+    const patch = changing(given, name);
     const probe = {
       id: broker,
       zone: patch.zone ?? null,
       maxShards: patch.maxShards ?? null,
       weight: patch.weight ?? 1,
     };
-    return { type: 'setBroker', id: broker, patch: sound(present(patch), name, brokerProblem(probe)) };
+    return { type: 'setBroker', id: broker, patch: sound(patch, name, brokerProblem(probe)) };
   },
   setResource: (value, name) => {
-    const { kind, name: resource, ...patch } = checked(ACTIONS.setResource, value, name);
+    const { kind, name: resource, ...given } = checked(ACTIONS.setResource, value, name);
+    const patch = changing(given, name);
     const probe: Resource = {
       kind,
       name: resource,
@@ -122,10 +129,10 @@ const READERS: Record<ActionName, Reader> = {
       labels: patch.labels ?? {},
     };
     const key = resourceKey(probe);
-    return { type: 'setResource', resource: key, patch: sound(present(patch), name, resourceProblem(probe)) };
+    return { type: 'setResource', resource: key, patch: sound(patch, name, resourceProblem(probe)) };
   },
   setPolicy: (value, name) => {
-    const patch = checked(ACTIONS.setPolicy, value, name);
+    const patch = changing(checked(ACTIONS.setPolicy, value, name), name);
     return { type: 'setPolicy', patch: sound(patch, name, policyProblem(patch)) };
   },
   move: (value, name) => {
@@ -135,6 +142,7 @@ const READERS: Record<ActionName, Reader> = {
   cancel: (value, name) => ({ type: 'cancel', shard: shardsIn(checked(ACTIONS.cancel, value, name), name) }),
   inSync: (value, name) => {
     const { shard, inSync } = checked(ACTIONS.inSync, value, name);
+    if (new Set(inSync).size < inSync.length) throw bad(name, 'a broker is in sync twice');
     return { type: 'inSync', shard: shardsIn(shard, name), inSync };
   },
 };
@@ -143,8 +151,13 @@ function isAction(key: string): key is ActionName {
   return Object.hasOwn(ACTIONS, key);
 }
 
-/** A broker that joins is a cluster of its own for the rules of one. */
+/** A broker that joins is a cluster of its own for the rules of one, and up. */
 function joinProblem(broker: Broker): Problem | null {
+  const { lifecycle, downSinceMs } = broker;
+  if (lifecycle === 'down' || lifecycle === 'left' || downSinceMs !== null) {
+    const message = `broker ${broker.id} joins, so it is up: leave out lifecycle and downSinceMs, and take it down by an event of its own`;
+    return { code: 'invalid_argument', message };
+  }
   return clusterProblem(
     clusterFile({ brokers: [broker], resources: [], assignments: [], policy: DEFAULT_POLICY }),
   );
@@ -164,6 +177,13 @@ function shardsIn(text: string, name: string): string {
   const full = text.includes(':') ? text : `stream:${text}`;
   if (parseShard(full) === null) throw bad(name, notAShard(text));
   return full;
+}
+
+/** The keys that are given; at least one. */
+function changing<T extends object>(patch: T, name: string): Present<T> {
+  const given = present(patch);
+  if (Object.keys(given).length === 0) throw bad(name, 'names nothing to change');
+  return given;
 }
 
 function sound<T>(value: T, name: string, problem: Problem | null): T {

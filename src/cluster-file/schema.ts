@@ -6,6 +6,7 @@ import {
   type Policy,
   type Resource,
 } from '../../placement/index.ts';
+import { MAX_COUNTER } from '../command/index.ts';
 import {
   ASSIGNMENT_STATES,
   KINDS,
@@ -119,14 +120,14 @@ export const policyPatchSchema = z
 
 export const clusterFileSchema = z.strictObject({
   version: z.literal(1),
-  timeMs: timeMs.optional(),
+  timeMs: timeMs.max(MAX_COUNTER).optional(),
   brokers: z.array(brokerSchema),
   resources: z.array(resourceSchema),
   assignments: z.array(assignmentSchema).default([]),
   policy: policyPatchSchema.default({}).transform((patch): Policy => ({ ...DEFAULT_POLICY, ...patch })),
 });
 
-type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+export type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 /** Without the keys that are there but undefined. */
 export function present<T extends object>(value: T): Present<T> {

@@ -5,8 +5,8 @@ import {
   type Broker,
   type Resource,
 } from '../../placement/index.ts';
-import { MAX_BROKERS, MAX_RESOURCES, MAX_SHARDS } from './limits.ts';
-import { parseShard } from './names.ts';
+import { MAX_BROKERS, MAX_COUNTER, MAX_RESOURCES, MAX_SHARDS } from './limits.ts';
+import { parseShard, quote } from './names.ts';
 import { brokerProblem, notAShard, resourceProblem, type Problem } from './validate.ts';
 
 export interface ClusterRows {
@@ -27,7 +27,7 @@ export function clusterProblem(rows: ClusterRows): Problem | null {
 export function* clusterProblems(rows: ClusterRows): Generator<void, Problem | null, void> {
   const brokers = new Set<string>();
   for (const broker of rows.brokers) {
-    const problem = brokerProblem(broker) ?? lifecycleProblem(broker);
+    const problem = brokerProblem(broker) ?? lifecycleProblem(broker) ?? brokerCountersProblem(broker);
     if (problem !== null) return problem;
     if (brokers.has(broker.id)) return invalid(`broker ${broker.id} is listed twice: leave one of them out`);
     brokers.add(broker.id);
@@ -70,6 +70,23 @@ function lifecycleProblem(broker: Broker): Problem | null {
   return null;
 }
 
+function brokerCountersProblem(broker: Broker): Problem | null {
+  const { incarnation, registeredAtMs, downSinceMs } = broker;
+  return counterProblem(`broker ${broker.id}`, { incarnation, registeredAtMs, downSinceMs });
+}
+
+/** Checked where rows come from outside: what goes on counting from there must not run out. */
+function counterProblem(what: string, counters: Readonly<Record<string, number | null>>): Problem | null {
+  for (const [name, value] of Object.entries(counters)) {
+    if (value === null || value <= MAX_COUNTER) continue;
+    return {
+      code: 'limit_exceeded',
+      message: `${what}: ${name} ${value}, at most ${MAX_COUNTER} is allowed`,
+    };
+  }
+  return null;
+}
+
 function assignmentProblem(
   assignment: Assignment,
   brokers: ReadonlySet<string>,
@@ -87,7 +104,8 @@ function assignmentProblem(
     );
   }
   for (const id of namedBy(assignment)) {
-    if (!brokers.has(id)) return invalid(`assignment ${shard} names ${id}, which is not among the brokers`);
+    if (!brokers.has(id))
+      return invalid(`assignment ${shard} names ${quote(id)}, which is not among the brokers`);
   }
   const shape = malformed(assignment);
   if (shape !== null) return invalid(`assignment ${shard}: ${shape}`);
@@ -96,7 +114,10 @@ function assignmentProblem(
       `assignment ${shard}: epoch ${assignment.epoch} must be 1 to its generation ${assignment.generation}`,
     );
   }
-  return null;
+  const { generation, failedMoves, move } = assignment;
+  const startedAtMs = move?.startedAtMs ?? null;
+  const progressAtMs = move?.progressAtMs ?? null;
+  return counterProblem(`assignment ${shard}`, { generation, failedMoves, startedAtMs, progressAtMs });
 }
 
 function namedBy({ leader, replicas, inSync, move }: Assignment): string[] {

@@ -28,6 +28,12 @@ export const MAX_STORE_ID_BYTES = 128;
 /** Of the detail that a decision carries; a longer one is cut. */
 export const MAX_DETAIL_CHARS = 1_024;
 
+/**
+ * The largest generation, incarnation, count of failed moves or time (ms) that an imported row may bring along: far above what
+ * a cluster reaches, and with as much again to count on before whole numbers lose their last digit.
+ */
+export const MAX_COUNTER = 2 ** 52;
+
 export const MAX_CONCURRENT_MOVES = 1_000;
 /** Durations (ms) and lags (records) of the policy. */
 export const MAX_POLICY_NUMBER = 2_147_483_647;

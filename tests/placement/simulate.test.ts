@@ -434,7 +434,7 @@ describe('events', () => {
     [
       'a removal of a broker in use',
       { type: 'remove', broker: 'b1' },
-      /still holds 1 shards \(stream:s\/0\)/,
+      /still holds 1 shard \(stream:s\/0\)/,
     ],
     ['a resource twice', { type: 'create', resource: resource('s') }, /stream:s is there already/],
     ['a delete of nothing', { type: 'delete', resource: 'stream:t' }, /no resource stream:t/],

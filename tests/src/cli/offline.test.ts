@@ -144,7 +144,28 @@ describe('what is wrong', () => {
       ['simulate', '-f', 'c.json', '--events', 'e.json'],
       { 'e.json': [{ remove: 'b1' }] },
       3,
-      /event 1 \(remove\): broker b1 still holds/,
+      /e\.json: event 1 \(remove\): broker b1 still holds/,
+    ],
+    [
+      'an event of more shards than one cluster holds',
+      ['simulate', '-f', 'c.json', '--events', 'e.json'],
+      { 'e.json': Array.from({ length: 10 }, (_, i) => ({ create: { name: `r${i}`, shards: 100_000 } })) },
+      3,
+      /e\.json\[9\]\.create: 1000006 shards in all, at most 1000000 are allowed \(limit_exceeded\)/,
+    ],
+    [
+      'cluster and events on one standard input',
+      ['simulate', '-f', '-', '--events', '-'],
+      { '-': lopsided },
+      2,
+      /cannot both be standard input/,
+    ],
+    [
+      'a cluster on standard input that is wrong',
+      ['plan', '-f', '-'],
+      { '-': { ...lopsided, version: 2 } },
+      3,
+      /standard input: version/,
     ],
     ['no file named', ['plan'], {}, 2, /required option '-f/],
     ['neither a file nor a cluster', ['simulate'], {}, 2, /name a cluster file with -f/],
@@ -161,6 +182,48 @@ describe('what is wrong', () => {
     const ran = await cli(args, over);
     expect(ran.note).toMatch(message);
     expect({ code: ran.code, out: ran.out }).toEqual({ code, out: '' });
+  });
+});
+
+describe('nowhere to go', () => {
+  const start = { ...lopsided, assignments: lopsided.assignments.slice(0, 1) };
+
+  it.each<[string, Record<string, unknown>, string, RegExp]>([
+    [
+      'no broker at all',
+      { ...start, brokers: [], assignments: [] },
+      'unplaceable',
+      /stream:s\/5: no_live_broker: no broker has registered/,
+    ],
+    [
+      'all brokers down',
+      { ...start, brokers: ['b1', 'b2', 'b3'].map((id) => ({ id, lifecycle: 'down' })) },
+      'unplaceable',
+      /stream:s\/0: only_copy_unavailable: b1 \(down\), b2 \(down\), b3 \(down\) hold all of it/,
+    ],
+    [
+      'a replication factor above the live brokers',
+      { ...start, resources: [{ name: 's', shards: 6, replicationFactor: 4 }] },
+      'waiting',
+      /stream:s\/0: no_destination: no live broker outside the set: all 3 live brokers hold a copy already/,
+    ],
+    [
+      'all at their caps',
+      { ...start, brokers: ['b1', 'b2', 'b3'].map((id) => ({ id, maxShards: 1 })) },
+      'unplaceable',
+      /stream:s\/5: no_room: its 3 copies need 3 brokers with room .*: b1 holds 1 of maxShards 1, b2 holds 1 /,
+    ],
+  ])('%s: plan and simulate say so, exit 0, and take nothing away', async (_what, file, list, message) => {
+    const planned = await cli(['plan', '-f', 'x.json'], { 'x.json': file });
+    expect({ code: planned.code, note: planned.note }).toEqual({ code: 0, note: '' });
+    expect(planned.out).toMatch(message);
+    expect(planned.out).toContain(`${list}: `);
+    const { code, out } = await cli(['simulate', '-f', 'x.json', '-o', 'json'], { 'x.json': file });
+    const { settled, phases } = JSON.parse(out) as Simulation;
+    expect({ code, settled }).toEqual({ code: 0, settled: true });
+    const held = phases[0]?.cluster.assignments.find(({ shard }) => shard === 'stream:s/0')?.replicas ?? [];
+    const before = (file['assignments'] as typeof lopsided.assignments).flatMap(({ replicas }) => replicas);
+    expect(held).toEqual(expect.arrayContaining(before));
   });
 });
 
