@@ -49,7 +49,7 @@ export function resourcesOf({ streams, shards, caches }: Layout): Resource[] {
 }
 
 /** The rows that a plan of placements leaves, once every leader has opened its shard. */
-export function placedBy(made: Plan): Assignment[] {
+export function placedBy(made: Pick<Plan, 'steps'>): Assignment[] {
   return made.steps.map(({ shard, next }) => ({
     ...{ shard, ...next, state: 'active' as const, generation: 1, epoch: 1 },
   }));

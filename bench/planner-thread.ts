@@ -1,0 +1,133 @@
+/**
+ * The same passes through the planner's thread, fed as `control` feeds it: what this one, which would run Raft, is
+ * held up by. Every row is printed as a line of JSON for `planner.ts`.
+ */
+import { setImmediate as turn } from 'node:timers/promises';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { Assignment, Broker, Policy, Resource, Snapshot } from '../placement/index.ts';
+import type * as ClockModule from '../src/clock.ts';
+import type * as Control from '../src/control/index.ts';
+import type * as Logger from '../src/logger.ts';
+import type { Change, StateView } from '../src/state/index.ts';
+import type { ChangeFeed } from '../src/watch/index.ts';
+import { built } from './built.ts';
+import { NO_REPORTS, NOW_MS, placedBy, type Layout } from './planner-layouts.ts';
+import { emptyCluster, keyOf, scenesOf } from './planner-scenes.ts';
+import type { StopRow } from './planner-table.ts';
+
+/** Rows of one entry at most, as the planner's decisions come in the log. */
+const ROWS_PER_ENTRY = 500;
+const RESOLUTION_MS = 1;
+
+export async function measureStops(layout: Layout): Promise<void> {
+  const { WorkerPlanner } = await built<typeof Control>('src/control/index.js');
+  const { createSystemClock } = await built<typeof ClockModule>('src/clock.js');
+  const { SILENT_LOGGER } = await built<typeof Logger>('src/logger.js');
+  const base = emptyCluster(layout);
+  const state = new FedState(base);
+  const planner = new WorkerPlanner(state.view, state.feed, {
+    clock: createSystemClock(),
+    log: SILENT_LOGGER,
+  });
+  const measure = async (name: string, snapshot: Snapshot) => {
+    globalThis.gc?.();
+    const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+    loop.enable();
+    const began = performance.now();
+    await state.become(snapshot);
+    const made = await planner.plan(() => ({ nowMs: NOW_MS, reports: NO_REPORTS }));
+    loop.disable();
+    const row: StopRow = {
+      kind: 'stop',
+      name,
+      roundTripMs: performance.now() - began,
+      stopMs: Math.max(0, loop.max / 1e6 - RESOLUTION_MS),
+      p99Ms: Math.max(0, loop.percentile(99) / 1e6 - RESOLUTION_MS),
+    };
+    console.log(JSON.stringify(row));
+    return made;
+  };
+  planner.start();
+  const rows = placedBy(await measure('first placement', base));
+  for (const { name, snapshot } of scenesOf(layout, base, rows)) await measure(name, snapshot);
+  await planner.close();
+}
+
+/** As much of the replicated state as the planner is fed from, changed entry by entry. */
+class FedState {
+  readonly #brokers = new Map<string, Broker>();
+  readonly #resources = new Map<string, Resource>();
+  readonly #assignments = new Map<string, Assignment>();
+  #policy: Policy;
+  #revision = 0;
+  #onChanges: Parameters<ChangeFeed['subscribe']>[1] = () => {};
+
+  constructor({ brokers, resources, policy }: Snapshot) {
+    for (const row of brokers) this.#brokers.set(row.id, row);
+    for (const row of resources) this.#resources.set(keyOf(row), row);
+    this.#policy = policy;
+  }
+
+  /** What the planner's side reads of a state. */
+  get view(): StateView {
+    const policy = (): Policy => this.#policy;
+    const part = {
+      brokers: this.#brokers,
+      resources: this.#resources,
+      assignments: this.#assignments,
+      firstRegisteredAtMs: 0,
+      revision: 0,
+      get policy() {
+        return policy();
+      },
+    };
+    return part as unknown as StateView;
+  }
+
+  get feed(): ChangeFeed {
+    return {
+      floor: 0,
+      revision: 0,
+      subscribe: (_, onChanges) => {
+        this.#onChanges = onChanges;
+        return () => {};
+      },
+    };
+  }
+
+  /** Makes the state that of a snapshot: one entry a turn, of what differs. */
+  async become({ brokers, assignments, policy }: Snapshot): Promise<void> {
+    this.#policy = policy;
+    const kept = new Set(brokers.map((row) => row.id));
+    for (const id of this.#brokers.keys()) {
+      if (kept.has(id)) continue;
+      this.#brokers.delete(id);
+      this.#tell([{ kind: 'brokerRemoved', id }]);
+    }
+    for (const row of brokers) {
+      if (same(this.#brokers.get(row.id), row)) continue;
+      this.#brokers.set(row.id, row);
+      this.#tell([{ kind: 'broker', broker: row } as Change]);
+    }
+    let changes: Change[] = [];
+    for (const [i, row] of assignments.entries()) {
+      if (this.#assignments.get(row.shard) !== row) {
+        this.#assignments.set(row.shard, row);
+        changes.push({ kind: 'assignment', assignment: row, previous: null } as Change);
+      }
+      if (changes.length < ROWS_PER_ENTRY && i % (4 * ROWS_PER_ENTRY) > 0) continue;
+      this.#tell(changes);
+      changes = [];
+      await turn();
+    }
+    this.#tell(changes);
+  }
+
+  #tell(changes: readonly Change[]): void {
+    if (changes.length > 0) this.#onChanges({ revision: ++this.#revision, changes });
+  }
+}
+
+function same(a: Broker | undefined, b: Broker): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}
