@@ -111,6 +111,10 @@ function addDrain(noun: Command, environment: CliEnvironment): void {
   );
 }
 
+function counted(count: number, one: string, many = `${one}s`): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
 /** `goesOn`: what remains when the wait ends before it is empty. */
 async function waitUntilEmpty(
   session: Session,
@@ -126,7 +130,7 @@ async function waitUntilEmpty(
   try {
     for (;;) {
       const { broker } = await client.read<{ broker: BrokerItem }>('broker.show', { id });
-      const progress = `${id}: ${broker.leaders} leaders, ${broker.copies} copies left`;
+      const progress = `${id}: ${counted(broker.leaders, 'leader')}, ${counted(broker.copies, 'copy', 'copies')} left`;
       stuck = progress === last ? stuck + 1 : 0;
       if (progress !== last) environment.note(`${progress}\n`);
       last = progress;

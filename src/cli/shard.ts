@@ -115,11 +115,25 @@ interface Explained {
   readonly decision: AssignmentRow['decision'];
   /** The numbers behind the current place, for people. */
   readonly place: readonly string[];
+  /** As its leader last reported them; `null`: not since this Raft leader began. */
+  readonly offsets: {
+    readonly leaderOffset: number;
+    readonly followers: Readonly<Record<string, number>>;
+  } | null;
   readonly next: readonly Step[];
   readonly waiting: readonly WaitingRow[];
 }
 
-function explainedText({ shard, assignment, decision, place, next, waiting }: Explained): string {
+/** How far the copies have come that are being made. */
+function progressText({ assignment, offsets }: Explained): string[] {
+  const behind = (assignment?.replicas ?? []).filter((id) => assignment?.inSync.includes(id) === false);
+  if (behind.length === 0) return [];
+  if (offsets === null) return ['how far the copy has come was not reported since this leader began'];
+  return behind.map((id) => `${id} has ${offsets.followers[id] ?? 0} of ${offsets.leaderOffset} records`);
+}
+
+function explainedText(explained: Explained): string {
+  const { shard, assignment, decision, place, next, waiting } = explained;
   const now = assignment === null ? `${shard} is not placed` : shownText({ assignment, decision });
   const steps = next.flatMap(({ step, from, to, reason, why }) => [
     `next pass: ${step} ${from ?? '-'} -> ${to ?? '-'} (${reason}, ${why.rule}): ${why.detail}`,
@@ -128,5 +142,10 @@ function explainedText({ shard, assignment, decision, place, next, waiting }: Ex
   ]);
   const waits = waiting.map(({ reason, detail }) => `waiting: ${reason}: ${detail}`);
   const rest = [...steps, ...waits];
-  return [now, ...place, ...(rest.length === 0 ? ['next pass: nothing'] : rest)].join('\n');
+  return [
+    now,
+    ...place,
+    ...progressText(explained),
+    ...(rest.length === 0 ? ['next pass: nothing'] : rest),
+  ].join('\n');
 }

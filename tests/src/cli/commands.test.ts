@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { EvenkeelError } from '../../../src/errors.ts';
+import type { Assignment } from '../../../placement/index.ts';
 import { AdminNode } from '../../support/admin-node.ts';
 import { runCli, type CliOptions, type CliRun } from '../../support/cli.ts';
 import { assignmentRow, brokerRow, importOf, resource } from '../apply/harness.ts';
@@ -271,7 +272,7 @@ describe('writes', () => {
     });
     expect(code).toBe(0);
     expect(note.split('\n')).toEqual([
-      'b2: 1 leaders, 2 copies left',
+      'b2: 1 leader, 2 copies left',
       'b2: 0 leaders, 0 copies left',
       'removed b2',
       '',
@@ -294,7 +295,7 @@ describe('writes', () => {
     expect(code).toBe(0);
     expect(note.split('\n')).toEqual([
       'draining b2',
-      'b2: 1 leaders, 2 copies left',
+      'b2: 1 leader, 2 copies left',
       '  1 waiting, no_room: 1 copy of room is missing',
       '  in all, room for 1 more copies is missing',
       'b2: 0 leaders, 0 copies left',
@@ -370,16 +371,22 @@ describe('writes', () => {
       rejected: [{ broker: 'b2', by: 'cap' }],
       runnerUp: 'b1',
     };
+    const shown = await node.call('shard.show', { shard: 'stream:perf-quorum/0' });
+    const assignment = shown.result?.['assignment'] as Assignment;
+    const lagging = { assignment: { ...assignment, replicas: ['b1', 'b2'], inSync: ['b1'] } };
     node.plane.serve('shard.explain', async (params) => ({
       ...(params as object),
       place: ['b1 leads and serves it: it leads 2 of stream:perf-quorum'],
       next: [{ step: 'stage', role: 'leader', from: 'b1', to: 'b3', reason: 'balance', why }],
       waiting: [{ reason: 'slot', detail: 'one copy is under way' }],
+      offsets: { leaderOffset: 4_000, followers: { b1: 4_000, b2: 1_050 } },
+      ...lagging,
     }));
     const { out } = await run('shard explain perf-quorum/0');
     expect(out.split('\n').slice(3)).toEqual([
       'imported: no decision of this cluster placed it',
       'b1 leads and serves it: it leads 2 of stream:perf-quorum',
+      'b2 has 1050 of 4000 records',
       'next pass: stage b1 -> b3 (balance, floor): b3 leads 1 of 3, its floor is 1',
       '  not b2: cap',
       '  runner-up b1',
