@@ -41,7 +41,7 @@ export interface NodeOptions {
   readonly observe?: {
     storage(storage: RaftStorage): RaftStorage;
     transport(transport: Transport): Transport;
-    stateMachine(machine: StateMachine, stateHash: () => string): StateMachine;
+    stateMachine(machine: StateMachine, view: StateView): StateMachine;
   };
   /** The node has stopped itself: a write to disk failed or an invariant broke. */
   onFatal(error: Error): void;
@@ -206,7 +206,7 @@ function startRaft(
     configuration: { voters, outgoing: [], learners: [], learnersNext: [] },
     storage: observe?.storage(directory.storage) ?? directory.storage,
     transport: observe?.transport(peers) ?? peers,
-    stateMachine: observe?.stateMachine(machine, () => machine.view.stateHash) ?? machine,
+    stateMachine: observe?.stateMachine(machine, machine.view) ?? machine,
     clock,
     random,
     limits: config.raft,

@@ -253,6 +253,11 @@ export class RaftChecks {
       assert(known === id, `${known} and ${id} both lead term ${term}`);
       return;
     }
+    const votes = [...this.#shadows.keys()].filter((voter) => this.#votes.get(`${voter} ${term}`) === id);
+    assert(
+      votes.length >= this.#quorum,
+      `${id} leads term ${term} by the votes of ${votes.join(', ') || 'nobody'}, it needs ${this.#quorum}`,
+    );
     this.#leaders.set(term, id);
     // Leader completeness: everything committed in an earlier term is in its log. By log matching the last is enough.
     let last = this.#committed.length;

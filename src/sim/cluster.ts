@@ -3,11 +3,13 @@ import type { Net } from '../net.ts';
 import type { Disk } from '../disk.ts';
 import type { Message } from '../../raft/index.ts';
 import { RaftChecks } from './checks.ts';
+import { CopyChecks, type RunningBroker, type StoredCopies } from './copy-checks.ts';
 import { HEALTHY_DISK, isSimulatedFailure, SimDisk } from './disk.ts';
 import { HEALTHY_LINK, SimNetwork } from './net.ts';
 import type { SimPlan, SimSettings, Target } from './plan.ts';
 import { ANY_FOLLOWER, ANY_LEADER } from './plan.ts';
 import type { SimRandom } from './random.ts';
+import { RecordChecks } from './record-checks.ts';
 import type { CrashPoint, Tap } from './taps.ts';
 import { SimProcess, type SimWorld } from './world.ts';
 
@@ -27,6 +29,7 @@ export interface BootContext {
   readonly net: Net;
   readonly disk: Disk;
   readonly tap: Tap;
+  readonly copyChecks: CopyChecks;
   /** It stopped itself. */
   onFatal(error: Error): void;
 }
@@ -70,8 +73,12 @@ export interface PlacementView {
 /** What runs on the hosts: which code the simulated world is made of. */
 export interface SimKit {
   member(context: BootContext): Promise<Member>;
-  /** `null`: consensus alone. Answers what says, for people, how it is. */
-  readonly broker: ((context: BootContext) => Promise<{ readonly description: string }>) | null;
+  /** `null`: consensus alone. */
+  readonly broker: {
+    boot(context: BootContext): Promise<RunningBroker>;
+    /** What a broker that runs no more has on its disk, by shard. */
+    stored(context: BootContext): Promise<ReadonlyMap<string, readonly string[]>>;
+  } | null;
 }
 
 export interface WriteRequest {
@@ -94,7 +101,7 @@ interface Host {
   lives: number;
   process: SimProcess | null;
   member: Member | null;
-  broker: { readonly description: string } | null;
+  broker: RunningBroker | null;
   /** Dies when the point has been passed `skip` more times. */
   armed: { point: CrashPoint; skip: number; powerCut: boolean; downMs: number } | null;
   /** A bit of its disk was flipped: refusing to start is right. */
@@ -109,6 +116,8 @@ export class SimCluster {
   readonly plan: SimPlan;
   readonly network: SimNetwork;
   readonly checks: RaftChecks;
+  readonly records = new RecordChecks();
+  readonly copies: CopyChecks;
   /** Messages between members, by sender, since the start. */
   readonly sent = new Map<string, number>();
   readonly #hosts = new Map<string, Host>();
@@ -122,6 +131,7 @@ export class SimCluster {
     this.#random = world.random('cluster');
     this.network = new SimNetwork(world, { lossyPaths: LOSSY_PATHS });
     this.checks = new RaftChecks(plan.members);
+    this.copies = new CopyChecks(this.records, () => this.#runningBrokers());
     for (const id of this.hosts) {
       const disk = new SimDisk(world, id);
       const host = { id, disk, lives: 0, process: null, member: null, broker: null, armed: null };
@@ -250,6 +260,7 @@ export class SimCluster {
         Object.assign(this.network.link(from, to), { ...HEALTHY_LINK, delayMinMs, delayMaxMs });
       }
     }
+    this.network.breakHeldUp(this.world.nowMs + 2 * delayMaxMs);
   }
 
   healDisks(): void {
@@ -262,17 +273,52 @@ export class SimCluster {
     for (const host of this.#hosts.values()) host.armed = null;
   }
 
+  /** Those that answer: one that is stopped answers nothing. */
+  #runningBrokers(): ReadonlyMap<string, RunningBroker> {
+    const running = new Map<string, RunningBroker>();
+    for (const id of this.plan.brokers) {
+      const { process, broker } = this.#host(id);
+      if (broker !== null && process?.stalled === false) running.set(id, broker);
+    }
+    return running;
+  }
+
+  /** Ends all brokers, for good, and reads what they have on their disks. */
+  async storedCopies(): Promise<StoredCopies> {
+    const stored = new Map<string, ReadonlyMap<string, readonly string[]>>();
+    for (const id of this.plan.brokers) {
+      this.ban(id);
+      const host = this.#host(id);
+      const values = await this.#kit.broker?.stored(this.#context(host, this.#process(host)));
+      if (values !== undefined) stored.set(id, values);
+    }
+    return stored;
+  }
+
+  #process({ id, lives }: Host): SimProcess {
+    const { driftPart, wallOffsetMs } = this.plan.settings;
+    return new SimProcess(this.world, id, {
+      life: lives,
+      driftPart: driftPart[id] ?? 0,
+      wallOffsetMs: wallOffsetMs[id] ?? 0,
+    });
+  }
+
   #start(host: Host): void {
     const { id } = host;
-    const { settings, members } = this.plan;
     this.network.setPower(id, true);
-    const process = new SimProcess(this.world, id, {
-      life: ++host.lives,
-      driftPart: settings.driftPart[id] ?? 0,
-      wallOffsetMs: settings.wallOffsetMs[id] ?? 0,
-    });
+    host.lives++;
+    const process = this.#process(host);
     host.process = process;
-    const context: BootContext = {
+    this.#boot(host, this.#context(host, process)).catch((error: unknown) =>
+      this.#ended(host, process, error instanceof Error ? error : new Error(String(error))),
+    );
+  }
+
+  #context(host: Host, process: SimProcess): BootContext {
+    const { id } = host;
+    const { settings, members } = this.plan;
+    return {
       id,
       members,
       settings,
@@ -281,11 +327,9 @@ export class SimCluster {
       net: this.network.netOf(process),
       disk: host.disk.diskOf(process),
       tap: this.#tap(host, process),
+      copyChecks: this.copies,
       onFatal: (error) => this.#ended(host, process, error),
     };
-    this.#boot(host, context).catch((error: unknown) =>
-      this.#ended(host, process, error instanceof Error ? error : new Error(String(error))),
-    );
   }
 
   async #boot(host: Host, context: BootContext): Promise<void> {
@@ -293,7 +337,7 @@ export class SimCluster {
       const member = await this.#kit.member(context);
       if (context.process.alive) host.member = member;
     } else if (this.#kit.broker !== null) {
-      const broker = await this.#kit.broker(context);
+      const broker = await this.#kit.broker.boot(context);
       if (context.process.alive) host.broker = broker;
     }
   }

@@ -4,6 +4,10 @@ import { SimRandom } from './random.ts';
 
 const RECORDS = 240;
 const CLIENTS = 4;
+/** Of the faults of brokers, those that last long enough for their shards to be given to others. */
+const LONG_PART = 0.25;
+/** In some runs all records go to so few shards. */
+const FEW_SHARDS = 4;
 /** As many as every register's resource has. */
 export const SHARDS = 4;
 export const REPLICATION_FACTOR = 2;
@@ -37,17 +41,20 @@ export function drawBrokers(seed: number, members: readonly string[], settings: 
 
 function drawRecords(random: SimRandom): SimRecordOperation[] {
   const perClientMs = FAULTS_END_MS / (RECORDS / CLIENTS);
+  const all = KEYS.flatMap((key) => Array.from({ length: SHARDS }, (_, n) => `stream:${key}/${n}`));
+  const shards = random.chance(0.5) ? all : random.shuffle(all).slice(0, FEW_SHARDS);
   return Array.from({ length: RECORDS }, (_, i) => ({
     client: `d${(i % CLIENTS) + 1}`,
     type: random.chance(0.6) ? ('append' as const) : ('read' as const),
-    shard: `stream:${random.pick(KEYS)}/${random.below(SHARDS)}`,
+    shard: random.pick(shards),
     value: `r${i + 1}`,
     thinkMs: Math.round(random.between(0, perClientMs * 1.4)),
   }));
 }
 
-/** From a moment to twice the time after which a silent broker's shards go to others. */
+/** From a moment to twice the time after which a silent broker's shards go to others; often longer than that time. */
 function aWhile(random: SimRandom): number {
+  if (random.chance(LONG_PART)) return Math.round(random.between(7_000, 14_000));
   return Math.round(Math.exp(random.between(Math.log(100), Math.log(14_000))));
 }
 
@@ -91,6 +98,30 @@ const MAKERS: Readonly<Record<string, (context: Context, brokers: readonly strin
     target: random.pick(brokers),
     way: random.pick(['both', 'in', 'out']),
     forMs: aWhile(random),
+  }),
+  /** With the member that leads, for longer than a lease: whoever else leads then may give its shards away. */
+  brokerIsland: ({ random, atMs }, brokers) => ({
+    type: 'island',
+    atMs,
+    brokers: random.shuffle(brokers).slice(0, 1 + random.below(2)),
+    forMs: Math.round(random.between(9_000, 16_000)),
+  }),
+  brokerSlowLink: ({ random, atMs }, brokers) => {
+    const [from = '', to = ''] = random.shuffle(brokers);
+    return {
+      type: 'slowLink',
+      atMs,
+      from,
+      to,
+      delayMaxMs: random.pick([100, 500, 3_000]),
+      bytesPerMs: random.pick([0, 1]),
+      forMs: aWhile(random),
+    };
+  },
+  brokerBreakLinks: ({ random, atMs }, brokers) => ({
+    type: 'breakLinks',
+    atMs,
+    target: random.pick(brokers),
   }),
   brokerSlowDisk: ({ random, atMs }, brokers) => ({
     type: 'slowDisk',

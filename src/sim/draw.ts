@@ -167,6 +167,7 @@ const MAKERS: Readonly<Record<string, Maker>> = {
     lossPart: c.random.pick([0, 0.02, 0.2]),
     duplicatePart: c.random.pick([0, 0.05, 0.3]),
     reorderPart: c.random.pick([0, 0.1, 0.5]),
+    lateMs: c.random.pick([0, 0, 1, 4]) * c.electionTimeoutMs,
     resetPart: c.random.pick([0, 0, 0.005]),
     forMs: aWhile(c) * 2,
   }),
@@ -213,6 +214,12 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   snapshot: (c) => ({ type: 'snapshot', atMs: c.atMs, target: target(c) }),
   burst: (c) => ({ type: 'burst', atMs: c.atMs, target: target(c), writes: 1 + c.random.below(40) }),
   strand: (c) => ({ type: 'strand', atMs: c.atMs, writes: 1 + c.random.below(20), forMs: aWhile(c) }),
+  lateNews: (c) => ({
+    type: 'lateNews',
+    atMs: c.atMs,
+    delayMs: Math.round(c.electionTimeoutMs * c.random.between(0.3, 1)),
+    forMs: Math.round(c.electionTimeoutMs * c.random.between(1, 2)),
+  }),
   flipBit: (c) => ({ type: 'flipBit', atMs: c.atMs, target: ANY_FOLLOWER, downMs: aWhile(c) }),
 };
 

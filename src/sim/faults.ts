@@ -1,8 +1,18 @@
 import type { SimCluster } from './cluster.ts';
-import { ANY_LEADER, type ClusterAction, type MemberAction } from './plan.ts';
+import { ANY_FOLLOWER, ANY_LEADER, type ClusterAction, type MemberAction } from './plan.ts';
 
 const DRAIN_MS = 2_000;
 const BURST_MS = 2_000;
+/** How often it is looked whether a second member leads. */
+const LOOK_MS = 1;
+
+/** Clients that act just when a fault has come to its point. */
+export interface FaultClients {
+  /** This leader was cut off. */
+  onStranded(leader: string): void;
+  /** Another member leads by now, and the old leader does not know it yet. */
+  onSucceeded(old: string, next: string): void;
+}
 
 /** Carries a plan's actions out, and undoes them. */
 export class FaultInjector {
@@ -10,15 +20,14 @@ export class FaultInjector {
   /** `from>to` → how many cuts are on it now. */
   readonly #cuts = new Map<string, number>();
   readonly #drained = new Set<string>();
-  readonly #onStranded: (leader: string) => void;
+  readonly #clients: FaultClients;
   #healed = false;
   /** A broker has lost its disk: the others are left alone from then on. */
   #sparesBrokers = false;
 
-  /** `onStranded` is told which leader was cut off. */
-  constructor(cluster: SimCluster, onStranded: (leader: string) => void) {
+  constructor(cluster: SimCluster, clients: FaultClients) {
     this.#cluster = cluster;
-    this.#onStranded = onStranded;
+    this.#clients = clients;
     const { world, plan } = cluster;
     for (const action of plan.actions) {
       world.schedule(action.atMs, `fault ${action.type}`, () => {
@@ -40,6 +49,7 @@ export class FaultInjector {
   #hitsBroker(action: ClusterAction | MemberAction): boolean {
     const { brokers } = this.#cluster.plan;
     if (action.type === 'cut') return action.pairs.flat().some((id) => brokers.includes(id));
+    if (action.type === 'island') return true;
     return 'target' in action && brokers.includes(action.target);
   }
 
@@ -91,9 +101,15 @@ export class FaultInjector {
         const id = cluster.resolve(ANY_LEADER);
         this.#isolate(id, 'both', action.forMs);
         this.#burst(id, action.writes);
-        this.#onStranded(id);
+        this.#clients.onStranded(id);
         break;
       }
+      case 'lateNews':
+        this.#lateNews(cluster.resolve(ANY_LEADER), action);
+        break;
+      case 'island':
+        this.#island([cluster.resolve(ANY_LEADER), ...action.brokers], action.forMs);
+        break;
       case 'slowLink': {
         const { delayMaxMs, bytesPerMs } = action;
         const link = network.link(action.from, action.to);
@@ -106,7 +122,7 @@ export class FaultInjector {
         break;
       }
       case 'lossyLinks': {
-        const { lossPart, duplicatePart, reorderPart, resetPart } = action;
+        const { lossPart, duplicatePart, reorderPart, lateMs, resetPart } = action;
         const links = plan.members.flatMap((a) =>
           plan.members.filter((b) => b !== a).map((b) => network.link(a, b)),
         );
@@ -115,8 +131,8 @@ export class FaultInjector {
         };
         this.#for(
           action.forMs,
-          () => set({ lossPart, duplicatePart, reorderPart, resetPart }),
-          () => set({ lossPart: 0, duplicatePart: 0, reorderPart: 0, resetPart: 0 }),
+          () => set({ lossPart, duplicatePart, reorderPart, lateMs, resetPart }),
+          () => set({ lossPart: 0, duplicatePart: 0, reorderPart: 0, lateMs: 0, resetPart: 0 }),
         );
         break;
       }
@@ -217,6 +233,40 @@ export class FaultInjector {
             [other, id],
           ];
     });
+    this.#cut(pairs, forMs);
+  }
+
+  /** What is acknowledged to it is still under way when another leads, and so is word of that. */
+  #lateNews(leader: string, { delayMs, forMs }: { delayMs: number; forMs: number }): void {
+    const { network, plan } = this.#cluster;
+    const { delayMinMs, delayMaxMs } = plan.settings;
+    const others = plan.members.filter((id) => id !== leader);
+    const setDelay = (delays: { delayMinMs: number; delayMaxMs: number }) => (): void => {
+      for (const id of others) Object.assign(network.link(id, leader), delays);
+    };
+    const isLong = { delayMinMs: delayMs, delayMaxMs: delayMs };
+    this.#for(forMs, setDelay(isLong), setDelay({ delayMinMs, delayMaxMs }));
+    const to = this.#cluster.resolve(ANY_FOLLOWER);
+    this.#ask(leader, (member) => member.transferLeadership(to));
+    this.#awaitTwoLeaders(leader, to, this.#cluster.world.nowMs + forMs);
+  }
+
+  #awaitTwoLeaders(old: string, next: string, untilMs: number): void {
+    const { world } = this.#cluster;
+    const leads = (id: string): boolean => this.#cluster.member(id)?.leads === true;
+    if (this.#healed || !leads(old) || world.nowMs > untilMs) return;
+    if (leads(next)) this.#clients.onSucceeded(old, next);
+    else world.schedule(LOOK_MS, 'two leaders', () => this.#awaitTwoLeaders(old, next, untilMs));
+  }
+
+  #island(inside: readonly string[], forMs: number): void {
+    const outside = this.#cluster.hosts.filter((id) => !inside.includes(id));
+    const pairs = inside.flatMap((a) =>
+      outside.flatMap((b): [string, string][] => [
+        [a, b],
+        [b, a],
+      ]),
+    );
     this.#cut(pairs, forMs);
   }
 

@@ -18,6 +18,8 @@ export interface Link {
   lossPart: number;
   duplicatePart: number;
   reorderPart: number;
+  /** What is overtaken or doubled comes up to so much later than the link's own delay, ms. */
+  lateMs: number;
 }
 
 export const HEALTHY_LINK: Readonly<Link> = {
@@ -29,6 +31,7 @@ export const HEALTHY_LINK: Readonly<Link> = {
   lossPart: 0,
   duplicatePart: 0,
   reorderPart: 0,
+  lateMs: 0,
 };
 
 interface Binding {
@@ -94,6 +97,11 @@ export class SimNetwork {
   /** Every connection between two hosts breaks. */
   breakConnections(a: string, b: string): void {
     for (const socket of this.#between(a, b)) socket.break();
+  }
+
+  /** Connections on which frames will still be under way at that time break: a link that is whole again has no queue. */
+  breakHeldUp(untilMs: number): void {
+    for (const socket of [...this.#sockets]) if (socket.busyUntilMs > untilMs) socket.break();
   }
 
   isLossy(path: string): boolean {

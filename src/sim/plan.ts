@@ -28,6 +28,8 @@ export type ClusterAction = { readonly atMs: number } & (
       readonly lossPart: number;
       readonly duplicatePart: number;
       readonly reorderPart: number;
+      /** How much later than the link's delay a frame that was overtaken, or its double, may come. */
+      readonly lateMs: number;
       readonly resetPart: number;
       readonly forMs: number;
     }
@@ -35,6 +37,10 @@ export type ClusterAction = { readonly atMs: number } & (
   | { readonly type: 'transfer'; readonly to: string }
   /** The leader is cut off just as many writes reach it: what it alone has must give way. */
   | { readonly type: 'strand'; readonly writes: number; readonly forMs: number }
+  /** The leader hands over, while what the others say to it is so long under way: it learns late that another leads. */
+  | { readonly type: 'lateNews'; readonly delayMs: number; readonly forMs: number }
+  /** Whoever leads is cut off from the other members together with these brokers; clients reach them all. */
+  | { readonly type: 'island'; readonly brokers: readonly string[]; readonly forMs: number }
   /** An operator empties a broker, and takes it back. */
   | { readonly type: 'drain'; readonly broker: string; readonly forMs: number }
 );

@@ -37,6 +37,17 @@ export class RecordChecks {
     for (const { offset, value } of answer.records) this.#see(shard, offset, value, broker);
   }
 
+  /** A copy that is in sync, as its disk has it: every acknowledged record in its place. */
+  copy(shard: string, values: readonly string[], broker: string): void {
+    const least = this.acknowledgedEnd(shard);
+    if (values.length < least) {
+      throw new Error(
+        `unsafe: ${broker} keeps ${values.length} records of ${shard}, ${least} were acknowledged`,
+      );
+    }
+    for (let offset = 0; offset < least; offset++) this.#see(shard, offset, values[offset] as string, broker);
+  }
+
   get count(): number {
     let count = 0;
     for (const end of this.#acknowledgedEnds.values()) count += end;

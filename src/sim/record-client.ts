@@ -31,10 +31,10 @@ export class RecordClient {
   /** Which member is asked next. */
   #turn = 0;
 
-  constructor(name: string, cluster: SimCluster, checks: RecordChecks) {
+  constructor(name: string, cluster: SimCluster) {
     this.name = name;
     this.#cluster = cluster;
-    this.#checks = checks;
+    this.#checks = cluster.records;
     this.#process = new SimProcess(cluster.world, name, { life: 1, driftPart: 0, wallOffsetMs: 0 });
     this.#random = cluster.world.random(`client ${name}`);
     this.#net = cluster.network.netOf(this.#process);
@@ -73,6 +73,7 @@ export class RecordClient {
       case 'append.ok':
         this.#lastLeader.set(shard, address);
         this.#checks.acknowledged(shard, answer.offset, value, address);
+        this.#cluster.copies.acknowledged(shard);
         return true;
       case 'read.ok':
         this.#lastLeader.set(shard, address);

@@ -3,19 +3,31 @@ import type { AssignmentRow, ChangeSet, StateView } from '../state/index.ts';
 /** What no write may do to an assignment, whoever decided it; checked on every member as it applies. Throws at the first breach. */
 export class RowChecks {
   readonly #state: StateView;
+  /** The highest generation seen of any shard. */
+  #highest = 0;
 
   constructor(state: StateView) {
     this.#state = state;
+    for (const { generation } of state.assignments.values()) this.#saw(generation);
   }
 
   applied({ changes }: ChangeSet): void {
-    let placed = false;
-    for (const change of changes) {
-      if (change.kind !== 'assignment') continue;
-      placed = true;
-      if (change.previous !== null) mayFollow(change.previous, change.assignment);
+    const written = changes.filter((change) => change.kind === 'assignment');
+    for (const { previous, assignment } of written) {
+      if (previous !== null) mayFollow(previous, assignment);
+      else if (assignment.generation <= this.#highest) {
+        const { shard, generation } = assignment;
+        throw new Error(
+          `unsafe: ${shard} begins at generation ${generation}, ${this.#highest} was used before`,
+        );
+      }
     }
-    if (placed) this.#capsHold();
+    for (const { assignment } of written) this.#saw(assignment.generation);
+    if (written.length > 0) this.#capsHold();
+  }
+
+  #saw(generation: number): void {
+    this.#highest = Math.max(this.#highest, generation);
   }
 
   #capsHold(): void {

@@ -1,11 +1,12 @@
 import { SimClient } from './client.ts';
+import type { StoredCopies } from './copy-checks.ts';
 import { SimCluster, type Member, type PlacementView, type SimKit } from './cluster.ts';
 import { KEYS } from './draw-actions.ts';
 import { FaultInjector } from './faults.ts';
 import { History, type SimOperationRecord } from './history.ts';
 import { ANY_LEADER, type SimPlan } from './plan.ts';
-import { RecordChecks } from './record-checks.ts';
 import { RecordClient } from './record-client.ts';
+import { PROBE, Witness } from './witness.ts';
 import { SimWorld } from './world.ts';
 
 /** Every run is at least this long. */
@@ -21,12 +22,13 @@ const CONVERGE_MS = 5_000;
 const SETTLE_MS = 180_000;
 const READ_ALL_MS = 30_000;
 const TAKE_BACK_MS = 1_000;
-const PROBE = 'probe';
 /** Of a run's stranded leaders, so many are asked, with a register each. */
 const MAX_STRANDED = KEYS.length;
 const STRANDED_OPERATIONS = 15;
 const STRANDED_READERS = 3;
 const BOUNDS_EVERY_MS = 1_000;
+/** Who serves what: at no instant two. */
+const SERVING_EVERY_MS = 50;
 /** Messages a member may send a virtual second, whatever happens. */
 const MAX_MESSAGES_PER_SECOND = 10_000;
 
@@ -69,7 +71,6 @@ class Run {
   readonly #world: SimWorld;
   readonly #cluster: SimCluster;
   readonly #history = new History();
-  readonly #records = new RecordChecks();
   #recoveryMs = 0;
   #strandings = 0;
   #settled = false;
@@ -84,9 +85,14 @@ class Run {
   async play(): Promise<void> {
     const { faultsEndMs } = this.#plan;
     const world = this.#world;
-    const faults = new FaultInjector(this.#cluster, (leader) => this.#askStranded(leader));
+    const witness = new Witness(this.#cluster, this.#history);
+    const faults = new FaultInjector(this.#cluster, {
+      onStranded: (leader) => this.#askStranded(leader),
+      onSucceeded: (old, next) => this.#guard(witness.compare(old, next)),
+    });
     this.#cluster.startAll();
     this.#watchBounds();
+    this.#guard(witness.prepare());
     const clients = [...this.#startClients(), ...this.#startRecordClients()];
     await world.run({ untilMs: faultsEndMs });
     faults.heal();
@@ -97,6 +103,7 @@ class Run {
     await world.run({ untilMs: Math.max(LEAST_MS, world.nowMs) });
     if (this.#plan.brokers.length > 0) await this.#settle(faults.drained);
     await this.#converge();
+    await this.#compareCopies();
     const since = this.#cluster.checks.leaderCount - leaders;
     if (since > 0) throw new Error(`no rest: ${since} more leaders after the healed core had one`);
     const wrong = this.#options.judge(this.#history.records);
@@ -111,7 +118,7 @@ class Run {
       virtualMs: Math.round(this.#world.nowMs),
       steps: this.#world.steps,
       acknowledged: this.#history.acknowledged,
-      records: this.#records.count,
+      records: this.#cluster.records.count,
       committed: checks.committedIndex,
       leaders: checks.leaderCount,
       messages: [...sent.values()].reduce((sum, count) => sum + count, 0),
@@ -158,7 +165,7 @@ class Run {
   #startRecordClients(): RecordClient[] {
     const { records } = this.#plan;
     return [...new Set(records.map((operation) => operation.client))].map((name) => {
-      const client = new RecordClient(name, this.#cluster, this.#records);
+      const client = new RecordClient(name, this.#cluster);
       this.#guard(client.run(records.filter((operation) => operation.client === name)));
       return client;
     });
@@ -202,7 +209,7 @@ class Run {
       },
     );
     this.#settled = true;
-    const reader = new RecordClient('reader', this.#cluster, this.#records);
+    const reader = new RecordClient('reader', this.#cluster);
     const shards = new Set(this.#plan.records.map((operation) => operation.shard));
     this.#guard(reader.readAll([...shards].sort()));
     await this.#within(READ_ALL_MS, 'a read of every shard', () => reader.done);
@@ -255,6 +262,14 @@ class Run {
     });
   }
 
+  /** What every copy has on its disk, once all is at rest. */
+  async #compareCopies(): Promise<void> {
+    let stored: StoredCopies | null = null;
+    this.#guard(this.#cluster.storedCopies().then((copies) => void (stored = copies)));
+    await this.#within(READ_ALL_MS, 'a look at every disk', () => stored !== null);
+    if (stored !== null) this.#cluster.copies.atRest(stored);
+  }
+
   async #within(ms: number, what: string | (() => string), holds: () => boolean): Promise<void> {
     const untilMs = this.#world.nowMs + ms;
     await this.#world.run({ untilMs, until: holds });
@@ -278,6 +293,12 @@ class Run {
       this.#world.schedule(BOUNDS_EVERY_MS, 'bounds', look);
     };
     this.#world.schedule(BOUNDS_EVERY_MS, 'bounds', look);
+    if (this.#plan.brokers.length > 0) this.#watchServing();
+  }
+
+  #watchServing(): void {
+    this.#cluster.copies.look();
+    this.#world.schedule(SERVING_EVERY_MS, 'serving', () => this.#watchServing());
   }
 }
 

@@ -5,8 +5,10 @@ import { EvenkeelError } from '../errors.ts';
 import { SILENT_LOGGER } from '../logger.ts';
 import type { Plane } from '../plane.ts';
 import { startNode, type RunningNode } from '../server.ts';
-import { Broker, DATA_ADDRESS } from '../broker/index.ts';
+import { Broker, DATA_ADDRESS, openBrokerDirectory } from '../broker/index.ts';
 import type { BootContext, Member, PlacementView, RegisterValue, SimKit, WriteRequest } from './cluster.ts';
+import { checkConditions } from './condition-checks.ts';
+import type { CopyChecks, RunningBroker } from './copy-checks.ts';
 import { REPLICATION_FACTOR, SHARDS } from './draw-brokers.ts';
 import { RowChecks } from './row-checks.ts';
 import { unsettledPart } from './settled.ts';
@@ -17,21 +19,22 @@ const CLUSTER_ID = 'simulated';
 const PEER_PORT = 7501;
 const PORT = 7401;
 const BROKER_PORT = 9001;
+const DATA_DIR = 'data';
 const TRANSFER_MS = 2_000;
 /** A register is this label of a resource. */
 const LABEL = 'value';
 
 /** The whole system: nodes as `evenkeel serve` runs them, and reference brokers. */
-export const SERVER_KIT: SimKit = { member: bootNode, broker: bootBroker };
+export const SERVER_KIT: SimKit = { member: bootNode, broker: { boot: bootBroker, stored: storedRecords } };
 
-async function bootBroker(context: BootContext) {
+async function bootBroker(context: BootContext): Promise<RunningBroker> {
   const { id, members, process, net, disk, maxShards } = context;
   const broker = new Broker({
     id,
     clusterId: CLUSTER_ID,
     endpoints: members.map((member) => `${member}:${PORT}`),
     listen: `${id}:${BROKER_PORT}`,
-    dataDir: 'data',
+    dataDir: DATA_DIR,
     copyRate: 1_000,
     seedRecords: 0,
     ...(maxShards === null ? {} : { maxShards }),
@@ -47,7 +50,29 @@ async function bootBroker(context: BootContext) {
     get description() {
       return `incarnation ${broker.incarnation}, serves ${broker.serving.length} shards`;
     },
+    get isRegistered() {
+      return broker.incarnation !== null;
+    },
+    get serving() {
+      return broker.serving;
+    },
+    endOf: (shard) => broker.offsets(shard)?.end ?? 0,
   };
+}
+
+async function storedRecords({ id, disk, process }: BootContext): Promise<ReadonlyMap<string, string[]>> {
+  const options = { random: process.random, clusterId: CLUSTER_ID, id };
+  const { records } = await openBrokerDirectory(disk, DATA_DIR, options);
+  const stored = new Map<string, string[]>();
+  for (const shard of records.shards) {
+    const log = records.get(shard);
+    const rows = (await log?.read(0, log.end)) ?? [];
+    stored.set(
+      shard,
+      rows.map(({ payload }) => Buffer.from(payload).toString('utf8')),
+    );
+  }
+  return stored;
 }
 
 async function bootNode(context: BootContext): Promise<Member> {
@@ -62,26 +87,38 @@ async function bootNode(context: BootContext): Promise<Member> {
     observe: {
       storage: (storage) => tapStorage(storage, tap),
       transport: (transport) => tapTransport(transport, tap),
-      stateMachine: (machine, stateHash) => tapStateMachine(machine, stateHash, tap),
+      stateMachine: (machine, view) => {
+        const checked = checkConditions(machine, view, (error) => process.world.fail(error));
+        return tapStateMachine(checked, () => view.stateHash, tap);
+      },
     },
     onFatal: (error) => context.onFatal(error),
   });
-  checkRows(node.plane, process.world);
+  checkRows(node.plane, process.world, context.copyChecks);
   return new ServerMember(node, process.clock);
 }
 
-function checkRows({ state, feed }: Plane, world: SimWorld): void {
+function checkRows({ state, feed }: Plane, world: SimWorld, copies: CopyChecks): void {
   const checks = new RowChecks(state);
+  const guarded = (check: () => void): void => {
+    try {
+      check();
+    } catch (error) {
+      world.fail(error as Error);
+    }
+  };
   const follow = (): void => {
+    guarded(() => {
+      for (const row of state.assignments.values()) copies.applied(row);
+    });
     feed.subscribe(
       state.revision,
-      (set) => {
-        try {
+      (set) =>
+        guarded(() => {
           checks.applied(set);
-        } catch (error) {
-          world.fail(error as Error);
-        }
-      },
+          for (const change of set.changes)
+            if (change.kind === 'assignment') copies.applied(change.assignment);
+        }),
       follow,
     );
   };

@@ -127,6 +127,11 @@ export class SimSocket implements Connection {
     for (const frame of waiting) this.#transmit(frame, false);
   }
 
+  /** Until when what was sent is under way, held up by a slow or clogged link. */
+  get busyUntilMs(): number {
+    return this.#lastArrivalMs;
+  }
+
   get #link(): Link {
     return this.#network.link(this.process.host, this.peer.process.host);
   }
@@ -153,7 +158,7 @@ export class SimSocket implements Connection {
     this.#lineFreeMs =
       Math.max(this.#lineFreeMs, world.nowMs) + (link.bytesPerMs > 0 ? bytes / link.bytesPerMs : 0);
     let arrivalMs = this.#lineFreeMs + random.between(link.delayMinMs, link.delayMaxMs);
-    if (loose) arrivalMs += random.between(0, link.delayMaxMs * 4);
+    if (loose) arrivalMs += random.between(0, Math.max(link.delayMaxMs * 4, link.lateMs));
     else this.#lastArrivalMs = arrivalMs = Math.max(arrivalMs, this.#lastArrivalMs);
     world.schedule(arrivalMs - world.nowMs, this.#arrivalLabel, () => this.#arrive(frame));
   }

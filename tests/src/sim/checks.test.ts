@@ -30,6 +30,11 @@ describe('RaftChecks', () => {
   function send(id: string, message: Record<string, unknown>): void {
     checks.sending(id, [{ from: id, ...message } as unknown as Message]);
   }
+  /** Gives it the votes of a quorum. */
+  function elect(id: string, term: number): void {
+    const other = id === 'n2' ? 'n3' : 'n2';
+    for (const voter of [id, other]) store(voter, vote(term, id));
+  }
   const heartbeat = { type: 'heartbeat', to: 'n3', commit: 0, round: 1 };
 
   it('takes an ordinary election and commit', () => {
@@ -44,8 +49,19 @@ describe('RaftChecks', () => {
   });
 
   it('two leaders of one term', () => {
+    elect('n1', 1);
     send('n1', { ...heartbeat, term: 1 });
     expect(() => send('n2', { ...heartbeat, term: 1 })).toThrow('n1 and n2 both lead term 1');
+  });
+
+  it('a leader that fewer than a quorum voted for in its term', () => {
+    elect('n1', 1);
+    store('n1', vote(2, 'n1'));
+    store('n3', vote(2, 'n3'));
+    const beat = { ...heartbeat, term: 2 };
+    expect(() => send('n1', beat)).toThrow('n1 leads term 2 by the votes of n1, it needs 2');
+    store('n2', vote(2, 'n1'));
+    send('n1', beat);
   });
 
   it('a vote given before it is durable, and a second vote in a term', () => {
@@ -82,9 +98,10 @@ describe('RaftChecks', () => {
   });
 
   it('an acknowledgement of what the leader does not have', () => {
-    store('n1', { ...vote(2, 'n1'), entries: [entry(1, 1), entry(2, 2)] });
+    elect('n1', 2);
+    store('n1', write([entry(1, 1), entry(2, 2)]));
     send('n1', { ...heartbeat, term: 2 });
-    store('n2', { ...vote(2, null), entries: [entry(1, 1), entry(2, 1)] });
+    store('n2', write([entry(1, 1), entry(2, 1)]));
     const ack = (index: number) => ({ type: 'appendReply', to: 'n1', term: 2, success: true, index });
     send('n2', ack(1));
     expect(() => send('n2', ack(2))).toThrow(
@@ -96,7 +113,8 @@ describe('RaftChecks', () => {
   });
 
   it('an entry of an earlier term committed by counting', () => {
-    store('n1', { ...vote(2, 'n1'), entries: [entry(1, 1), entry(2, 1), entry(3, 2)] });
+    elect('n1', 2);
+    store('n1', write([entry(1, 1), entry(2, 1), entry(3, 2)]));
     const append = (commit: number) => ({
       type: 'append',
       to: 'n2',
@@ -109,7 +127,8 @@ describe('RaftChecks', () => {
       'n1 in term 2 commits (2, t1) by counting',
     );
     const right = new RaftChecks(['n1', 'n2', 'n3']);
-    right.issued('n1', { ...vote(2, 'n1'), entries: [entry(1, 1), entry(2, 1), entry(3, 2)] });
+    for (const id of ['n1', 'n2']) right.durable(id, vote(2, 'n1'));
+    right.issued('n1', write([entry(1, 1), entry(2, 1), entry(3, 2)]));
     right.sending('n1', [{ from: 'n1', ...append(3), entries: [] } as unknown as Message]);
   });
 
@@ -144,6 +163,7 @@ describe('RaftChecks', () => {
       store(id, write([entry(1, 1)]));
     }
     checks.applied('n1', [entry(1, 1)], 'h');
+    elect('n3', 2);
     expect(() => send('n3', { ...heartbeat, to: 'n1', term: 2 })).toThrow(
       'leads term 2 without the committed (1, t1)',
     );

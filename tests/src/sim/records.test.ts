@@ -39,6 +39,16 @@ describe('RecordChecks', () => {
     expect(() => checks.read('s', other, leastEnd, 'b2')).toThrow('s has z at 0 on b2, and had a');
   });
 
+  it('a copy that lacks what was acknowledged, or has another record in its place', () => {
+    const checks = new RecordChecks();
+    checks.acknowledged('s', 0, 'a', 'b1');
+    checks.acknowledged('s', 1, 'b', 'b1');
+    checks.copy('s', ['a', 'b', 'not acknowledged'], 'b2');
+    checks.copy('t', [], 'b2');
+    expect(() => checks.copy('s', ['a'], 'b2')).toThrow('b2 keeps 1 records of s, 2 were acknowledged');
+    expect(() => checks.copy('s', ['a', 'a', 'b'], 'b2')).toThrow('s has a at 1 on b2, and had b');
+  });
+
   it('a record once read stays, acknowledged or not', () => {
     const checks = new RecordChecks();
     checks.read('s', { records: [{ offset: 0, value: 'a' }], end: 1 }, 0, 'b1');

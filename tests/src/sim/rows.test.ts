@@ -44,6 +44,21 @@ describe('RowChecks', () => {
     expect(change(row({}), row({ generation: 6, epoch: 4 }))).toThrow('epoch 5');
   });
 
+  it('a shard that begins at a generation that was used before', () => {
+    const state = {
+      assignments: new Map([['stream:s/1', row({ shard: 'stream:s/1', generation: 7 })]]),
+      brokers: new Map(),
+    } as unknown as StateView;
+    const begins = (generation: number) => (): void => {
+      const assignment = row({ generation, epoch: generation });
+      checks.applied({ revision: 2, changes: [{ kind: 'assignment', assignment, previous: null }] });
+    };
+    const checks = new RowChecks(state);
+    expect(begins(7)).toThrow('stream:s/0 begins at generation 7, 7 was used before');
+    expect(begins(8)).not.toThrow();
+    expect(begins(8)).toThrow('8 was used before');
+  });
+
   it('a leader given its shard without a new epoch, or without being in sync', () => {
     expect(change(row({}), row({ leader: 'b2', generation: 6 }))).toThrow('without a new epoch');
     const before = row({ inSync: ['b1'] });
