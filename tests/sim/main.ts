@@ -40,6 +40,9 @@ const { values } = parseArgs({
 const kit = values.raft ? RAFT_KIT : SERVER_KIT;
 const draw = (seed: number): SimPlan => drawPlan(seed, { brokers: !values.raft });
 
+// Refusals are made by the thousand, and a seed that fails is run again alone.
+if (values.seed === undefined && values.plan === undefined) Error.stackTraceLimit = 0;
+
 process.on('unhandledRejection', (reason) => {
   console.error('unhandled rejection', reason);
   process.exit(1);
