@@ -33,7 +33,12 @@ function world() {
   });
   const apply = (command: Command, machine: StateMachine): unknown[] => {
     const envelope = { version: COMMAND_VERSION, timeMs: 0, request: null, inTerm: null, command };
-    const entry: Entry = { index: harness.state.appliedIndex + 1, term: 1, kind: 'command', data: encodeCommand(envelope) };
+    const entry: Entry = {
+      index: harness.state.appliedIndex + 1,
+      term: 1,
+      kind: 'command',
+      data: encodeCommand(envelope),
+    };
     return checkConditions(machine, harness.state, fail).apply([entry]);
   };
   const report = (named: number): Command => ({
