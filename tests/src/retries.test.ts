@@ -133,14 +133,14 @@ describe('a member that meets a command of a later version', () => {
     const { raft, plane } = w.node(through);
     const { index } = await w.settled(raft.propose(later, w.clockOf(through).now() + DEADLINE_MS));
     await w.settled(plane.propose(create('after'), { deadlineMs: DEADLINE_MS }));
-    await w.until('it stops itself', () => w.fatal.has(old));
-    expect(w.fatal.get(old)?.message).toMatch(/splitShard/);
+    await w.until('it stops itself', () => w.fatalOf(old) !== null);
+    expect(w.fatalOf(old)?.message).toMatch(/splitShard/);
     expect(w.node(old).plane.state.appliedIndex).toBe(index - 1);
     expect(w.node(old).plane.state.resources.has('stream:after')).toBe(false);
 
     w.kill(old);
     await w.start([old]);
-    await w.until('it stops itself again', () => w.fatal.has(old));
+    await w.until('it stops itself again', () => w.fatalOf(old) !== null);
     expect(w.node(old).plane.state.appliedIndex).toBe(index - 1);
 
     w.kill(old);

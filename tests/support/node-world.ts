@@ -1,8 +1,7 @@
 import type { Clock } from '../../raft/index.ts';
-import { DEFAULT_BROKER_TIMINGS } from '../../src/control/index.ts';
-import { SILENT_LOGGER } from '../../src/logger.ts';
-import { startNode, type NodeOptions, type RunningNode } from '../../src/server.ts';
-import { SimDisk, SimNetwork, SimProcess, SimWorld } from '../../src/sim/index.ts';
+import type { NodeOptions, RunningNode } from '../../src/server.ts';
+import type { SimNetwork, SimWorld } from '../../src/sim/index.ts';
+import { ServerWorld, type ServerLife } from './server-world.ts';
 
 type Observe = NonNullable<NodeOptions['observe']>;
 
@@ -13,80 +12,55 @@ const NOTHING_OBSERVED: Observe = {
   stateMachine: (machine) => machine,
 };
 
-/** Whole nodes, as `evenkeel serve` runs them, in one virtual world. */
+/** A `ServerWorld` whose nodes are named by their ids, whichever life they are in. */
 export class NodeWorld {
-  readonly world: SimWorld;
-  readonly network: SimNetwork;
-  readonly nodes = new Map<string, { readonly process: SimProcess; readonly node: RunningNode }>();
-  /** Why a node stopped itself, by its id. */
-  readonly fatal = new Map<string, Error>();
+  readonly #servers: ServerWorld;
   readonly #ids: readonly string[];
-  readonly #disks = new Map<string, SimDisk>();
-  #lives = 0;
+  readonly #lives = new Map<string, ServerLife>();
 
   constructor(ids: readonly string[], seed = 1) {
     this.#ids = ids;
-    this.world = new SimWorld(seed);
-    this.network = new SimNetwork(this.world, { lossyPaths: [] });
-    for (const id of ids) this.#disks.set(id, new SimDisk(this.world, id));
+    this.#servers = new ServerWorld(seed);
+  }
+
+  get world(): SimWorld {
+    return this.#servers.world;
+  }
+
+  get network(): SimNetwork {
+    return this.#servers.network;
   }
 
   /** Starts these nodes, all at once: a new group forms only when every member answers. */
   async start(ids: readonly string[], observe: (id: string) => Partial<Observe> = () => ({})): Promise<void> {
-    const starting = ids.map((id) => this.#start(id, { ...NOTHING_OBSERVED, ...observe(id) }));
-    await this.settled(Promise.all(starting));
-  }
-
-  async #start(id: string, observe: Observe): Promise<void> {
-    this.fatal.delete(id);
-    const process = new SimProcess(this.world, id, { life: ++this.#lives, driftPart: 0, wallOffsetMs: 0 });
-    const node = await startNode({
-      config: {
-        nodeId: id,
-        clusterId: 'test',
-        members: new Map(this.#ids.map((member) => [member, `${member}:7501`])),
-        listen: `${id}:7401`,
-        peerListen: `${id}:7501`,
-        dataDir: 'data',
-        initialClusterState: 'new',
-        logLevel: 'silent',
-        raft: { electionTimeoutMs: 1_000, heartbeatMs: 100 },
-        broker: DEFAULT_BROKER_TIMINGS,
-      },
-      clock: process.clock,
-      net: this.network.netOf(process),
-      disk: this.#disk(id).diskOf(process),
-      random: process.random,
-      logger: SILENT_LOGGER,
-      observe,
-      onFatal: (error) => void this.fatal.set(id, error),
+    const lives = ids.map((id) => {
+      const life = this.#servers.begin(id, {}, this.#ids, { ...NOTHING_OBSERVED, ...observe(id) });
+      this.#lives.set(id, life);
+      return life;
     });
-    this.nodes.set(id, { process, node });
-  }
-
-  #disk(id: string): SimDisk {
-    const disk = this.#disks.get(id);
-    if (disk === undefined) throw new Error(`no host ${id}`);
-    return disk;
+    await this.until('they serve', () =>
+      lives.every(({ node, refused }) => node !== null || refused !== null),
+    );
+    for (const { refused } of lives) if (refused !== null) throw refused;
   }
 
   node(id: string): RunningNode {
-    const found = this.nodes.get(id);
-    if (found === undefined) throw new Error(`${id} does not run`);
-    return found.node;
+    return this.#life(id).running;
   }
 
   /** What its deadlines are measured by. */
   clockOf(id: string): Clock {
-    const found = this.nodes.get(id);
-    if (found === undefined) throw new Error(`${id} does not run`);
-    return found.process.clock;
+    return this.#life(id).process.clock;
   }
 
-  /** kill -9. */
+  /** Why it stopped itself. */
+  fatalOf(id: string): Error | null {
+    return this.#life(id).fatal;
+  }
+
   kill(id: string): void {
-    this.nodes.get(id)?.process.kill();
-    this.nodes.delete(id);
+    this.#servers.kill(this.#life(id));
+    this.#lives.delete(id);
   }
 
   cut(from: string, to: string, cut = true): void {
@@ -95,27 +69,28 @@ export class NodeWorld {
 
   async leader(among: readonly string[] = this.#ids): Promise<string> {
     const leading = (): string | undefined =>
-      among.find((id) => this.nodes.has(id) && this.node(id).plane.leadership().established);
+      among.find((id) => this.#lives.get(id)?.node?.plane.leadership().established === true);
     await this.until('a leader', () => leading() !== undefined);
     return leading() ?? '';
   }
 
-  /** Runs until it holds; throws after `withinMs` of virtual time. */
-  async until(what: string, holds: () => boolean, withinMs = 60_000): Promise<void> {
-    await this.world.run({ untilMs: this.world.nowMs + withinMs, until: holds });
-    if (!holds()) throw new Error(`not within ${withinMs} virtual ms: ${what}`);
+  /** Runs until it holds; throws after `boundMs` of virtual time. */
+  until(what: string, holds: () => boolean, boundMs?: number): Promise<void> {
+    return this.#servers.until(what, holds, boundMs);
   }
 
-  async run(ms: number): Promise<void> {
-    await this.world.run({ untilMs: this.world.nowMs + ms });
+  run(ms: number): Promise<void> {
+    return this.#servers.advance(ms);
   }
 
   /** Lets time run until the promise has settled. */
-  async settled<T>(promise: Promise<T>): Promise<T> {
-    let done = false;
-    const noted = promise.finally(() => (done = true));
-    noted.catch(() => undefined);
-    await this.until('the promise settles', () => done);
-    return noted;
+  settled<T>(promise: Promise<T>): Promise<T> {
+    return this.#servers.outcome(promise);
+  }
+
+  #life(id: string): ServerLife {
+    const life = this.#lives.get(id);
+    if (life === undefined) throw new Error(`${id} does not run`);
+    return life;
   }
 }

@@ -24,10 +24,15 @@ export class ServerLife {
 
 /** Nodes as `evenkeel serve` composes them, in one virtual world. */
 export class ServerWorld {
-  readonly world = new SimWorld(1);
-  readonly network = new SimNetwork(this.world, { lossyPaths: [] });
+  readonly world: SimWorld;
+  readonly network: SimNetwork;
   readonly disks = new Map<string, SimDisk>();
   #lives = 0;
+
+  constructor(seed = 1) {
+    this.world = new SimWorld(seed);
+    this.network = new SimNetwork(this.world, { lossyPaths: [] });
+  }
 
   disk(id: string): SimDisk {
     const known = this.disks.get(id) ?? new SimDisk(this.world, id);
@@ -40,7 +45,12 @@ export class ServerWorld {
   }
 
   /** Begins to start a node; it goes on as the world runs. */
-  begin(id: string, change: Partial<NodeOptions['config']> = {}, members = ['n1', 'n2', 'n3']): ServerLife {
+  begin(
+    id: string,
+    change: Partial<NodeOptions['config']> = {},
+    members: readonly string[] = ['n1', 'n2', 'n3'],
+    observe?: NodeOptions['observe'],
+  ): ServerLife {
     const process = this.process(id);
     const life = new ServerLife(process);
     const note = (fields: object, message: string): void =>
@@ -59,7 +69,8 @@ export class ServerWorld {
     const { clock, random } = process;
     const [net, disk] = [this.network.netOf(process), this.disk(id).diskOf(process)];
     const onFatal = (error: Error): void => void (life.fatal = error);
-    startNode({ config, clock, net, disk, random, logger, onFatal }).then(
+    const watched = observe === undefined ? {} : { observe };
+    startNode({ config, clock, net, disk, random, logger, onFatal, ...watched }).then(
       (node) => (life.node = node),
       (error: unknown) => (life.refused = error),
     );

@@ -10,7 +10,7 @@ async function playOnce(): Promise<WeakRef<NodeWorld['world']>> {
   const world = new NodeWorld(IDS);
   await world.start(IDS);
   await world.world.run({ untilMs: 5_000 });
-  for (const { process } of world.nodes.values()) process.kill();
+  for (const id of IDS) world.kill(id);
   return new WeakRef(world.world);
 }
 
