@@ -359,6 +359,29 @@ describe('writes', () => {
     expect((await run('shard abandon cache:kv/0 --expected-generation 1')).code).toBe(0);
   });
 
+  it('raft transfer says who leads, and knows its own work where the first answer was lost', async () => {
+    node.plane.serve('raft.transfer', async () => ({ from: 'n2', to: 'n1', term: 4 }));
+    expect(await run('raft transfer')).toMatchObject({
+      code: 0,
+      out: '',
+      note: 'n1 leads term 4 instead of n2\n',
+    });
+    const refused = new EvenkeelError('refused', 'n1 leads already');
+    let lost = 1;
+    node.plane.serve('raft.transfer', async () => {
+      lost -= 1;
+      throw lost < 0 ? refused : new EvenkeelError('outcome_unknown', 'the connection was lost');
+    });
+    expect(await run('raft transfer n1')).toMatchObject({ code: 0, note: 'n1 leads\n' });
+    expect(await run('raft transfer n1')).toMatchObject({
+      code: 4,
+      note: 'error: n1 leads already (refused)\n',
+    });
+    lost = 1;
+    // Another leads than was asked for: that is no success of ours.
+    expect((await run('raft transfer n2')).code).toBe(4);
+  });
+
   it('shard show and explain say why', async () => {
     node.plane.serve('shard.explain', async () => null);
     expect((await run('shard explain perf-quorum/9')).code).toBe(3);
