@@ -1,4 +1,4 @@
-import type { Entry, StateMachine } from '../../raft/index.ts';
+import type { StateMachine } from '../../raft/index.ts';
 import { decodeCommand, type Command, type RowResult } from '../command/index.ts';
 import type { CommandResult, StateView } from '../state/index.ts';
 
@@ -17,21 +17,32 @@ export function checkConditions(
   view: StateView,
   fail: (error: Error) => void,
 ): StateMachine {
-  const applyOne = (entry: Entry): unknown => {
-    const conditions = entry.kind === 'command' ? conditionsOf(decodeCommand(entry.data).command) : [];
-    const before = conditions.map(({ shard }) => view.assignments.get(shard)?.generation ?? 0);
-    const [result] = machine.apply([entry]);
-    const breach = breachOf(conditions, before, result as CommandResult | null);
-    if (breach !== null) fail(new Error(`unsafe: entry ${entry.index} ${breach}`));
-    return result;
-  };
   return {
-    apply: (entries) => entries.map(applyOne),
+    apply(entries) {
+      const results: unknown[] = [];
+      for (const entry of entries) {
+        const conditions = entry.kind === 'command' ? conditionsOf(decodeCommand(entry.data).command) : [];
+        // While an entry is applied in part, readers still see the state before it.
+        const before = conditions.map(({ shard }) => view.assignments.get(shard)?.generation ?? 0);
+        const finished = machine.apply([entry]);
+        if (finished.length === 0) return results;
+        const breach = breachOf(conditions, before, finished[0] as CommandResult | null);
+        if (breach !== null) fail(new Error(`unsafe: entry ${entry.index} ${breach}`));
+        results.push(finished[0]);
+      }
+      return results;
+    },
+    get isPartWay() {
+      return machine.isPartWay ?? false;
+    },
     snapshot: () => machine.snapshot(),
-    ...(machine.snapshotParts === undefined
-      ? {}
-      : { snapshotParts: () => machine.snapshotParts?.() ?? [].values() }),
+    snapshotParts: () => machine.snapshotParts?.() ?? [machine.snapshot()].values(),
     restore: (data, index) => machine.restore(data, index),
+    *restoreInSteps(data, index) {
+      const steps = machine.restoreInSteps?.(data, index);
+      if (steps === undefined) machine.restore(data, index);
+      else while (steps.next().done !== true) yield;
+    },
   };
 }
 

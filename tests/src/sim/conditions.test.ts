@@ -68,6 +68,25 @@ describe('checkConditions', () => {
     expect(breaches).toEqual([`${taken} ${generation - 1}`, `${taken} ${generation + 1}`]);
   });
 
+  it('an entry that is finished in a later turn, and what comes after it', () => {
+    const { harness, generation, breaches, report } = world();
+    const turns = [[], ['first'], ['second']];
+    const machine: StateMachine = {
+      apply: () => turns.shift() ?? [],
+      isPartWay: true,
+      snapshot: () => new Uint8Array(),
+      restore: () => {},
+    };
+    const envelope = { version: COMMAND_VERSION, timeMs: 0, request: null, inTerm: null };
+    const data = encodeCommand({ ...envelope, command: report(generation) });
+    const entries = [4, 5].map((index): Entry => ({ index, term: 1, kind: 'command', data }));
+    const checked = checkConditions(machine, harness.state, (error) => breaches.push(error.message));
+    expect(checked.apply(entries)).toEqual([]);
+    expect(checked.isPartWay).toBe(true);
+    expect(checked.apply(entries)).toEqual(['first', 'second']);
+    expect(breaches).toEqual([]);
+  });
+
   it('leaves the machine as it is: its answers, its snapshots', () => {
     const { harness, generation, breaches, apply, report } = world();
     const { machine } = harness;
