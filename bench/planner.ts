@@ -6,6 +6,7 @@
  *   npm run bench:planner -- [--layouts 0,1,2]
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { LAYOUTS, type Layout } from './planner-layouts.ts';
 import { measurePasses } from './planner-passes.ts';
@@ -44,7 +45,13 @@ async function rowsOf(args: readonly string[]): Promise<Measured['rows']> {
   const all = [...process.execArgv, `--max-old-space-size=${HEAP_MIB}`, ...args];
   const child = spawn(process.execPath, all, { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
+  const ended = once(child, 'close');
   for await (const chunk of child.stdout.setEncoding('utf8')) text += String(chunk);
+  const [code, signal] = (await ended) as [number | null, string | null];
+  if (code !== 0) {
+    console.error(`${args.slice(-2).join(' ')} ended with ${code ?? signal}`);
+    process.exitCode = 1;
+  }
   const rows = text.split('\n').filter((line) => line !== '');
   return rows.map((line) => JSON.parse(line) as Measured['rows'][number]);
 }

@@ -168,6 +168,16 @@ class OpenList {
     this.count = live.length;
   }
 
+  /** Leaves at once those that are full already, uncounted: nobody asks which they were. */
+  closeFull(): void {
+    let open = 0;
+    for (let i = 0; i < this.count; i++) {
+      const b = this.at(i);
+      if (!this.isFull(b)) this.#brokers[open++] = b;
+    }
+    this.count = open;
+  }
+
   at(i: number): number {
     return this.#brokers[i] ?? NONE;
   }
@@ -208,6 +218,7 @@ class ResourceTiers {
     const { liveList } = this.#view.brokers;
     const led = this.#view.tally.leadersRow(r);
     this.floor.begin(liveList, this.#targets.floors(r), led);
+    this.floor.closeFull();
     this.target.begin(liveList, this.#targets.row(r), led);
   }
 

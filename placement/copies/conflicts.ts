@@ -1,9 +1,9 @@
-import type { ZonePolicy } from '../model.ts';
+import { compareStrings, type ZonePolicy } from '../model.ts';
 import type { ConflictRow } from '../plan-types.ts';
 import type { View } from '../view.ts';
 import type { Share } from './share.ts';
 import { shareByRule, type CopyTargets } from './targets.ts';
-import { zoneRule } from './zone-limit.ts';
+import { zoneRule, type ZoneRule } from './zone-limit.ts';
 
 /** Resources that share a policy and a number of copies: what is said of one zone is said of all of them at once. */
 interface Kind {
@@ -18,23 +18,21 @@ interface Kind {
  * copies with level brokers than `zone` lets it, or than `majority` would if it could be kept. Caps are not looked at. Empty where both goals are reachable.
  */
 export function conflicts(view: View, targets: CopyTargets): ConflictRow[] {
-  const kinds = new Map<string, Kind>();
+  const kinds = new Map<ZoneRule, Kind>();
   for (let r = 0; r < view.resourceCount; r++) {
     const factor = view.factor(r);
     const { shards } = view.resourceRow(r);
     if (factor < 2 || shards === 0) continue;
-    const policy = view.zonePolicy(r);
-    const key = `${String(factor).padStart(6, '0')} ${policy}`;
-    const kind = kinds.get(key) ?? { policy, factor, sizes: new Map<number, number>() };
+    const rule = targets.rule(r);
+    let kind = kinds.get(rule);
+    if (kind === undefined)
+      kinds.set(rule, (kind = { policy: rule.policy, factor, sizes: new Map<number, number>() }));
     kind.sizes.set(shards, (kind.sizes.get(shards) ?? 0) + 1);
-    kinds.set(key, kind);
   }
-  const rows: ConflictRow[] = [];
-  for (const key of [...kinds.keys()].sort()) {
-    const kind = kinds.get(key);
-    if (kind !== undefined) rows.push(...conflictsOf(view, targets, kind));
-  }
-  return rows;
+  const inOrder = [...kinds.values()].sort(
+    (a, b) => a.factor - b.factor || compareStrings(a.policy, b.policy),
+  );
+  return inOrder.flatMap((kind) => conflictsOf(view, targets, kind));
 }
 
 /** What one zone would hold over all resources of a kind. */

@@ -5,6 +5,7 @@ import { moveChange, replaced, zoneFault } from './measure.ts';
 import { rejectedFor, type FollowerMove, type MoveCheck, type SlotCheck } from './step.ts';
 import type { CopyTargets } from './targets.ts';
 import { totalsStep } from './totals-step.ts';
+import { resourceOutside } from './vector.ts';
 import { zonesAfter } from './zones.ts';
 
 /**
@@ -23,8 +24,7 @@ export function levelStep(
   const uneven: Layout[] = [];
   for (let r = 0; r < view.resourceCount; r++) {
     if ((view.tally.shards[r] ?? 0) === 0) continue;
-    const layout = new Layout(view, targets, r, { mayMove });
-    if (!layout.isLevel()) uneven.push(layout);
+    if (resourceOutside(view, targets, r) > 0) uneven.push(new Layout(view, targets, r, { mayMove }));
   }
   for (const mode of ['keep', 'narrow'] as const) {
     const paths = pathsOf(uneven, mode);

@@ -65,15 +65,27 @@ export class Order {
   /** By partition (C. A. R. Hoare's Find): the order within the front, and behind it, is left open. */
   #partition(wanted: number): void {
     const list = this.#list;
+    const load = this.#load;
+    const score = this.#score;
     let low = 0;
     let high = this.#count - 1;
     while (low < high) {
       const pivot = list[(low + high) >> 1] ?? 0;
+      const pivotLoad = load[pivot] ?? 0;
+      const pivotScore = score[pivot] ?? 0;
       let i = low;
       let j = high;
       while (i <= j) {
-        while (this.#before(list[i] ?? 0, pivot)) i++;
-        while (this.#before(pivot, list[j] ?? 0)) j--;
+        for (; ; i++) {
+          const b = list[i] ?? 0;
+          const difference = (load[b] ?? 0) - pivotLoad || pivotScore - (score[b] ?? 0);
+          if (difference > 0 || (difference === 0 && !this.#wins(b, pivot))) break;
+        }
+        for (; ; j--) {
+          const b = list[j] ?? 0;
+          const difference = (load[b] ?? 0) - pivotLoad || pivotScore - (score[b] ?? 0);
+          if (difference < 0 || (difference === 0 && !this.#wins(pivot, b))) break;
+        }
         if (i > j) break;
         const swap = list[i] ?? 0;
         list[i++] = list[j] ?? 0;
@@ -85,11 +97,8 @@ export class Order {
     }
   }
 
-  #before(a: number, b: number): boolean {
-    const load = (this.#load[a] ?? 0) - (this.#load[b] ?? 0);
-    if (load !== 0) return load < 0;
-    const score = (this.#score[a] ?? 0) - (this.#score[b] ?? 0);
-    if (score !== 0) return score > 0;
+  /** Among brokers of equal load and equal high lanes. */
+  #wins(a: number, b: number): boolean {
     return a !== b && (this.#ranking?.compare(a, b) ?? 0) < 0;
   }
 }

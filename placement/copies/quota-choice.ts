@@ -1,6 +1,6 @@
 import { chooseRemainders, COPIES, FORBIDDEN, KEEPS } from '../remainder-flow.ts';
 import { Rendezvous } from '../hash.ts';
-import type { CopyTargets } from './targets.ts';
+import type { CopyTargets, ResourceTarget } from './targets.ts';
 
 /** Whole copies of each resource for each broker; `null` for a resource whose rounding must follow its zones. */
 export type CopyQuotas = (resource: number, broker: number) => number | null;
@@ -17,18 +17,23 @@ export function chooseQuotas(targets: CopyTargets): CopyQuotas {
   const take: number[] = [];
   const bound = new Set<number>();
   const fixed = new Float64Array(count);
+  /** Resources of one target have as many shards, and so the same answer. */
+  const freely = new Map<ResourceTarget, boolean>();
   for (let r = 0; r < view.resourceCount; r++) {
     if ((view.tally.shards[r] ?? 0) === 0) continue;
-    const { share } = targets.of(r);
-    const free = roundsFreely(targets, r);
+    const target = targets.of(r);
+    const { floors, ceilings, total } = target.share;
+    const held = view.tally.copiesRow(r);
+    let free = freely.get(target);
+    if (free === undefined) freely.set(target, (free = roundsFreely(targets, r)));
     if (!free) bound.add(r);
-    let left = share.total;
+    let left = total;
     let eligible = 0;
     for (const b of liveList) {
-      const floor = share.floor(b);
-      const ceiling = share.ceiling(b);
+      const floor = floors[b] ?? 0;
+      const ceiling = ceilings[b] ?? 0;
       // Where zones decide, what the broker holds stands, within its part.
-      const whole = free ? floor : Math.min(ceiling, Math.max(floor, view.tally.copiesOf(r, b)));
+      const whole = free ? floor : Math.min(ceiling, Math.max(floor, held[b] ?? 0));
       fixed[b] = (fixed[b] ?? 0) + whole;
       left -= floor;
       if (ceiling > floor) eligible++;
@@ -39,10 +44,12 @@ export function chooseQuotas(targets: CopyTargets): CopyQuotas {
   }
   const cost = new Uint8Array(open.length * count).fill(FORBIDDEN);
   open.forEach((r, i) => {
-    const { share } = targets.of(r);
+    const { floors, ceilings } = targets.of(r).share;
+    const held = view.tally.copiesRow(r);
     for (const b of liveList) {
-      if (share.ceiling(b) === share.floor(b)) continue;
-      cost[i * count + b] = view.tally.copiesOf(r, b) > share.floor(b) ? KEEPS : COPIES;
+      const floor = floors[b] ?? 0;
+      if (ceilings[b] === floor) continue;
+      cost[i * count + b] = (held[b] ?? 0) > floor ? KEEPS : COPIES;
     }
   });
   const totals = targets.totals();

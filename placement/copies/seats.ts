@@ -69,34 +69,36 @@ export class SeatPlan {
    */
   #wholeTargets(parts: Share, led: Int32Array, ranking: Ranking): void {
     const { field } = this.#targets;
+    const { floors, ceilings } = parts;
     const order = this.#order;
     const whole = this.#whole;
     const ones = this.#ones;
     const needs = (b: number): boolean => (led[b] ?? 0) > (whole[b] ?? 0);
+    const isOpen = (b: number): boolean => (ceilings[b] ?? 0) > (floors[b] ?? 0);
     let left = parts.total;
     order.begin(ranking);
     for (const z of field.zones) {
       if (field.size(z) > 1) continue;
       const b = field.members[field.start[z] ?? 0] ?? 0;
-      whole[b] = parts.floor(b);
+      whole[b] = floors[b] ?? 0;
       left -= whole[b] ?? 0;
-      if (parts.remainder(b) > 0) order.add(b, order.brokerLoad(b), needs(b));
+      if (isOpen(b)) order.add(b, order.brokerLoad(b), needs(b));
     }
     // Zones of several brokers take part in the first round as one, with the leaders that their floors do not cover.
     for (let i = 0; i < field.shared.length; i++) {
       const z = field.shared[i] ?? 0;
       const first = field.start[z] ?? 0;
-      let floors = 0;
+      let sum = 0;
       let need = 0;
       for (let at = first; at < (field.start[z + 1] ?? 0); at++) {
         const b = field.members[at] ?? 0;
-        whole[b] = parts.floor(b);
-        floors += whole[b] ?? 0;
-        if (parts.remainder(b) > 0 && needs(b)) need++;
+        whole[b] = floors[b] ?? 0;
+        sum += whole[b] ?? 0;
+        if (isOpen(b) && needs(b)) need++;
       }
       const part = parts.zone(z);
       left -= part.floor;
-      ones[i] = part.floor - floors;
+      ones[i] = part.floor - sum;
       if (part.remainder > 0) {
         order.add(field.members[first] ?? 0, order.zoneLoad(z), need > (ones[i] ?? 0));
       }
@@ -107,7 +109,7 @@ export class SeatPlan {
       order.begin(ranking);
       for (let at = field.start[z] ?? 0; at < (field.start[z + 1] ?? 0); at++) {
         const b = field.members[at] ?? 0;
-        if (parts.remainder(b) > 0) order.add(b, order.brokerLoad(b), needs(b));
+        if (isOpen(b)) order.add(b, order.brokerLoad(b), needs(b));
       }
       const chosen = order.choose(ones[i] ?? 0);
       for (let k = 0; k < chosen; k++) whole[order.at(k)] = (whole[order.at(k)] ?? 0) + 1;

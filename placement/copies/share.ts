@@ -19,6 +19,8 @@ export class Share {
   /** Parts follow from weights alone. */
   readonly #plain: boolean;
   readonly #zones: (ZonePart | undefined)[];
+  #floors: Int32Array | undefined;
+  #ceilings: Int32Array | undefined;
   #weight = NONE;
   #floor = 0;
   #remainder = 0;
@@ -38,6 +40,21 @@ export class Share {
   /** Most copies of this resource that the broker can hold. */
   limit(b: number): number {
     return limitOf(this.field, this.shards, this.#room, b);
+  }
+
+  /** By broker, live ones only: parts rounded down, and up. Read, never write. */
+  get floors(): Int32Array {
+    return (this.#floors ??= this.#rounded((b) => this.floor(b)));
+  }
+
+  get ceilings(): Int32Array {
+    return (this.#ceilings ??= this.#rounded((b) => this.ceiling(b)));
+  }
+
+  #rounded(part: (b: number) => number): Int32Array {
+    const parts = new Int32Array(this.field.brokers.count);
+    for (const b of this.field.members) parts[b] = part(b);
+    return parts;
   }
 
   floor(b: number): number {

@@ -1,5 +1,6 @@
 import { NONE } from '../broker-table.ts';
 import { Rendezvous, type Ranking } from '../hash.ts';
+import type { ZonePolicy } from '../model.ts';
 import type { View } from '../view.ts';
 import { splitCaps, type CapParts } from './caps.ts';
 import { Field } from './field.ts';
@@ -23,7 +24,7 @@ export class CopyTargets {
   readonly view: View;
   readonly field: Field;
   readonly #rendezvous: Rendezvous;
-  readonly #rules = new Map<string, ZoneRule>();
+  readonly #rules = new Map<ZonePolicy, Map<number, ZoneRule>>();
   readonly #targets: (ResourceTarget | undefined)[];
   readonly #bySize = new Map<ZoneRule, Map<number, ResourceTarget>>();
   #caps: CapParts | undefined;
@@ -49,11 +50,10 @@ export class CopyTargets {
   rule(r: number): ZoneRule {
     const factor = this.view.factor(r);
     const policy = this.view.zonePolicy(r);
-    const key = `${policy} ${factor}`;
-    const known = this.#rules.get(key);
-    if (known !== undefined) return known;
-    const rule = zoneRule(this.field, policy, factor);
-    this.#rules.set(key, rule);
+    let byFactor = this.#rules.get(policy);
+    if (byFactor === undefined) this.#rules.set(policy, (byFactor = new Map<number, ZoneRule>()));
+    let rule = byFactor.get(factor);
+    if (rule === undefined) byFactor.set(factor, (rule = zoneRule(this.field, policy, factor)));
     return rule;
   }
 
@@ -173,13 +173,18 @@ function sumOfTargets(targets: CopyTargets): Totals {
   const { view, field } = targets;
   const whole = new Float64Array(view.brokers.count);
   const part = new Float64Array(view.brokers.count);
+  // Resources of one rule and size share their target: it is worked out once for all of them.
+  const times = new Map<ResourceTarget, number>();
   for (let r = 0; r < view.resourceCount; r++) {
     if ((view.tally.shards[r] ?? 0) === 0) continue;
-    const { share: parts } = targets.of(r);
+    const target = targets.of(r);
+    times.set(target, (times.get(target) ?? 0) + 1);
+  }
+  for (const [{ share: parts }, n] of times) {
     for (const b of field.members) {
       const rest = parts.remainder(b);
-      whole[b] = (whole[b] ?? 0) + parts.floor(b);
-      if (rest > 0) part[b] = (part[b] ?? 0) + Math.floor((rest * UNIT) / parts.denominator(b));
+      whole[b] = (whole[b] ?? 0) + n * parts.floor(b);
+      if (rest > 0) part[b] = (part[b] ?? 0) + n * Math.floor((rest * UNIT) / parts.denominator(b));
     }
   }
   const slack = view.resourceCount;

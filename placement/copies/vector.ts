@@ -70,10 +70,11 @@ export function vectorTailAfter(
 /** Squared copies outside floor…ceiling, of one resource. */
 export function resourceOutside(view: View, targets: CopyTargets, r: number): number {
   if ((view.tally.shards[r] ?? 0) === 0) return 0;
-  const { share } = targets.of(r);
+  const { floors, ceilings } = targets.of(r).share;
+  const held = view.tally.copiesRow(r);
   let sum = 0;
   for (const b of view.brokers.liveList) {
-    const off = outside(view.tally.copiesOf(r, b), share.floor(b), share.ceiling(b));
+    const off = outside(held[b] ?? 0, floors[b] ?? 0, ceilings[b] ?? 0);
     sum += off * off;
   }
   return sum;
