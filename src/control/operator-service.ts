@@ -23,6 +23,17 @@ export interface PlacementStatus {
   readonly movesInFlight: number;
 }
 
+/** `placement.blocked`: what the last pass wanted and could not do until somebody makes room or brings a broker back. */
+export interface BlockedPlacement {
+  /** Shards by the code of what stops them. */
+  readonly reasons: Readonly<Record<string, number>>;
+  /** Of one of them, for people; `null`: there is none. */
+  readonly example: string | null;
+}
+
+/** Waits that do not end by themselves. */
+const BLOCKING: ReadonlySet<string> = new Set(['no_destination', 'no_room']);
+
 type RequestRef = { readonly session: number; readonly n: number } | null;
 
 interface ShardParams {
@@ -74,6 +85,7 @@ export interface ExplainAnswer {
 export function serveOperators(plane: ControlPlane, tenure: () => Tenure): void {
   const { state } = plane;
   plane.serve('placement.status', async () => status(tenure(), state));
+  plane.serve('placement.blocked', async () => blocked(tenure()));
   plane.serve('cluster.time', async () => tenure().nowMs());
   plane.serve('placement.plan', async () => tenure().passes.planNow());
   plane.serve('move.start', async (params) => startMove(tenure(), state, params as MoveParams));
@@ -91,6 +103,19 @@ function status(tenure: Tenure, { policy: { paused }, revision }: StateView): Pl
   const isQuiet = last?.revision === revision && last.plan.steps.length === 0;
   const level = isQuiet && movesInFlight === 0 && (leaderMovesLeft ?? 0) === 0;
   return { paused, level, leaderMovesLeft, movesInFlight };
+}
+
+function blocked(tenure: Tenure): BlockedPlacement {
+  const plan = tenure.passes.last?.plan;
+  const rows = [
+    ...(plan?.waiting.filter(({ reason }) => BLOCKING.has(reason)) ?? []),
+    ...(plan?.unplaceable ?? []),
+  ];
+  const counts = new Map<string, number>();
+  for (const { reason } of rows) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  const [first] = rows;
+  const example = first === undefined ? null : `${first.shard}: ${first.detail}`;
+  return { reasons: Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1))), example };
 }
 
 /** What is named must be there: that it is not is another mistake than what a rule forbids. */

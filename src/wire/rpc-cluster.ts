@@ -43,6 +43,11 @@ const placementStatus = z.object({
 
 export type PlacementStatus = z.output<typeof placementStatus>;
 
+const blockedPlacement = z.object({
+  reasons: z.record(z.string(), counterSchema),
+  example: z.string().nullable(),
+});
+
 /** Registers what other members ask this one for their `cluster.status`. */
 export function serveNodeStatus(plane: ControlPlane): void {
   plane.serve('node.status', async () => ownStatus(plane));
@@ -103,17 +108,18 @@ export type HealthCheck = z.output<typeof checkRow>;
 const health = defineRead({
   name: 'cluster.health',
   summary:
-    'Whether anything needs a person: leader, members, hashes, shards without a leader or short of copies',
+    'Whether anything needs a person: leader, members, hashes, shards without a leader or short of copies, placement that cannot go on',
   params: {},
   answer: { healthy: z.boolean(), checks: z.array(checkRow) },
   http: { verb: 'GET', path: '/cluster/health' },
   async handler(context) {
-    const members = await askMembers(context);
+    const [members, placement] = await Promise.all([askMembers(context), placementCheck(context)]);
     const checks = [
       leaderCheck(context.plane),
       membersCheck(members),
       hashesCheck(members),
       ...(await shardChecks(context)),
+      placement,
     ];
     return { healthy: checks.every(({ ok }) => ok), checks };
   },
@@ -161,6 +167,26 @@ async function shardChecks({ plane: { state }, clock }: RpcContext): Promise<Hea
     { name: 'leaders', ok: leaderless === 0, detail: `${leaderless} shards without a serving leader` },
     { name: 'copies', ok: short === 0, detail: `${short} shards short of in-sync copies` },
   ];
+}
+
+/** Drains, restores and placements that wait for room or a broker: nothing but an operator ends that. */
+async function placementCheck(context: RpcContext): Promise<HealthCheck> {
+  const name = 'placement';
+  const timeoutMs = Math.min(MEMBER_TIMEOUT_MS, context.remainingMs());
+  try {
+    const answer = await context.plane.askLeader('placement.blocked', {}, timeoutMs);
+    const { reasons, example } = blockedPlacement.parse(answer);
+    if (example === null) return { name, ok: true, detail: 'no shard waits for room or for a broker' };
+    const counts = Object.entries(reasons).map(([reason, count]) => `${count} ${reason}`);
+    return {
+      name,
+      ok: false,
+      detail: `shards that wait for room or a broker: ${counts.join(', ')}; ${example}`,
+    };
+  } catch (error) {
+    if (!(error instanceof EvenkeelError)) throw error;
+    return { name, ok: false, detail: `the leader does not say: ${error.message}` };
+  }
 }
 
 export const CLUSTER_METHODS = [status, health];

@@ -66,6 +66,9 @@ describe('draining brokers of a real quorum', () => {
       expect(detail).toMatch(/missing/);
     }
     expect(drain.running).toBe(true);
+    const health = await stage.cluster.cli('cluster', 'health');
+    expect(health.code).toBe(10);
+    expect(health.stdout).toMatch(/^\[-\] placement: .*: 2 no_room; stream:s\/\d: .*missing/m);
     await stage.join({ id: 'b4' });
     expect((await drain.exited).code).toBe(0);
     expect(drain.stderr).toMatch(/waiting, no_room: .*maxShards.*missing/);

@@ -37,6 +37,7 @@ beforeEach(async () => {
     ],
   };
   for (const command of importOf(rows)) node.plane.harness.ok(command);
+  node.plane.serve('placement.blocked', async () => ({ reasons: {}, example: null }));
   node.plane.serve('placement.status', async () => ({
     paused: false,
     level: false,
@@ -157,9 +158,19 @@ n1  127.0.0.1:7501  yes
       '[+] hashes: members at equal indexes hold equal states',
       '[+] leaders: 0 shards without a serving leader',
       '[-] copies: 1 shards short of in-sync copies',
+      '[+] placement: no shard waits for room or for a broker',
       'unhealthy',
       '',
     ]);
+  });
+
+  it('cluster health sees placement that cannot go on', async () => {
+    const reasons = { no_destination: 1, no_room: 2 };
+    node.plane.serve('placement.blocked', async () => ({ reasons, example: 'stream:a/0: 2 copies' }));
+    const { out } = await run('cluster health');
+    expect(out).toContain(
+      '[-] placement: shards that wait for room or a broker: 1 no_destination, 2 no_room; stream:a/0: 2 copies\n',
+    );
   });
 
   it('cluster health sees members whose states differ at the same index', async () => {
