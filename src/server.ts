@@ -16,6 +16,7 @@ import { FrontDoor } from './front-door.ts';
 import { handOver, serveTransfer } from './hand-over.ts';
 import { openDataDirectory, type DataDirectory } from './log/index.ts';
 import type { Logger } from './logger.ts';
+import { serveSnapshot } from './member-snapshot.ts';
 import { createMetrics } from './metrics.ts';
 import type { ProcessMetrics } from './metrics-process.ts';
 import type { Net } from './net.ts';
@@ -117,6 +118,7 @@ async function build(options: NodeOptions, stoppers: Stoppers): Promise<RunningN
   });
 
   serveTransfer(plane, { raft, clock });
+  serveSnapshot(plane, raft);
 
   let draining = false;
   let storageOpen = true;

@@ -32,6 +32,19 @@ export function addRaft(program: Command, environment: CliEnvironment): void {
     },
   );
   addTransferLeadership(raft, environment);
+  clusterCommand(
+    raft
+      .command('snapshot [member]')
+      .description('take a snapshot now and compact the log behind it, on one member'),
+    environment,
+    async ({ client, done }, _options, [member]) => {
+      const answer = await client.write<{ id: string; index: number }>(
+        'raft.snapshot',
+        member === undefined ? {} : { member },
+      );
+      done(`${answer.id} has a snapshot of entry ${answer.index}`, answer);
+    },
+  );
 }
 
 function addTransferLeadership(raft: Command, environment: CliEnvironment): void {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EvenkeelError } from '../errors.ts';
 import { counterSchema, idSchema } from './rpc-schemas.ts';
 import { asAnswer } from './rpc-shard.ts';
 import { defineRead, defineWrite } from './rpc-types.ts';
@@ -48,4 +49,21 @@ const transfer = defineWrite({
   },
 });
 
-export const RAFT_METHODS = [status, members, transfer];
+const snapshot = defineWrite({
+  name: 'raft.snapshot',
+  summary: 'Take a snapshot now and compact the log behind it, on the node that answers or the member named',
+  params: { member: idSchema.optional() },
+  answer: { id: idSchema, index: counterSchema },
+  http: { verb: 'POST', path: '/raft/snapshot' },
+  async handler(context, { member }) {
+    const { plane } = context;
+    const ids = plane.raftStatus().members.map(({ id }) => id);
+    if (member !== undefined && !ids.includes(member)) {
+      throw new EvenkeelError('not_found', `no member "${member}"; the members are ${ids.join(', ')}`);
+    }
+    const asked = member ?? plane.nodeId;
+    return asAnswer(await plane.askMember(asked, 'raft.snapshot', {}, context.remainingMs()));
+  },
+});
+
+export const RAFT_METHODS = [status, members, transfer, snapshot];

@@ -431,11 +431,7 @@ describe('events', () => {
     ['a join of one that is there', { type: 'join', broker: broker('b1') }, /b1 is there already/],
     ['a drain of nobody', { type: 'drain', broker: 'b9' }, /event 1 \(drain\): there is no broker b9/],
     ['an up of one that is', { type: 'up', broker: 'b1' }, /b1 is live, not down/],
-    [
-      'a removal of a broker in use',
-      { type: 'remove', broker: 'b1' },
-      /still holds 1 shard \(stream:s\/0\)/,
-    ],
+    ['a removal of a broker in use', { type: 'remove', broker: 'b1' }, /still holds 1 shard \(stream:s\/0\)/],
     ['a resource twice', { type: 'create', resource: resource('s') }, /stream:s is there already/],
     ['a delete of nothing', { type: 'delete', resource: 'stream:t' }, /no resource stream:t/],
     ['fewer shards', { type: 'setResource', resource: 'stream:s', patch: { shards: 0 } }, /only be raised/],

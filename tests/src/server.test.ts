@@ -77,6 +77,32 @@ describe('startNode', () => {
   });
 });
 
+describe('raft.snapshot', () => {
+  it('is on the disk of the member asked, through any node, and a restart begins there', async () => {
+    const w = new ServerWorld();
+    const lives = await w.quorum();
+    const leader = w.leader(lives);
+    const [asked, through] = lives.filter((life) => life !== leader);
+    if (leader === undefined || asked === undefined || through === undefined) throw new Error('no quorum');
+    for (let n = 0; n < 5; n++) {
+      await w.outcome(leader.running.plane.propose({ type: 'openSession' }, { deadlineMs: 1_000 }));
+    }
+    const { appliedIndex } = leader.running.plane.state;
+    await w.until('all applied', () =>
+      lives.every(({ running }) => running.plane.state.appliedIndex >= appliedIndex),
+    );
+    const id = asked.process.host;
+    const answer = await w.outcome(through.running.plane.askMember(id, 'raft.snapshot', {}, 5_000));
+    expect(answer).toEqual({ id, index: asked.running.raft.status().snapshotIndex });
+    expect(asked.running.raft.status().snapshotIndex).toBeGreaterThanOrEqual(appliedIndex);
+    expect(through.running.raft.status().snapshotIndex).toBe(0);
+    w.kill(asked);
+    const again = w.begin(id);
+    await w.until('it runs again', () => again.node !== null);
+    expect(again.running.raft.status().snapshotIndex).toBeGreaterThanOrEqual(appliedIndex);
+  });
+});
+
 describe('raft.transfer', () => {
   const DEADLINE_MS = 5_000;
 

@@ -70,8 +70,9 @@ export class HarnessPlane implements ControlPlane {
     return service(params);
   }
 
-  askMember(member: string): Promise<unknown> {
-    return this.onAskMember(member);
+  askMember(member: string, method: string, params: unknown): Promise<unknown> {
+    const own = member === this.nodeId ? this.services.get(method) : undefined;
+    return own === undefined ? this.onAskMember(member) : own(params);
   }
 
   serve(method: string, service: Service): void {

@@ -26,7 +26,8 @@ export class LightBroker {
   readonly id: string;
   readonly #zone: string;
   readonly #clusterId: string;
-  readonly #endpoint: string;
+  readonly #endpoints: readonly string[];
+  #endpoint: number;
   readonly #waiting = new Map<number, (answer: Push) => void>();
   #confirms = new Map<string, object>();
   #reports = new Map<string, object>();
@@ -36,11 +37,19 @@ export class LightBroker {
   #lastId = 0;
   #stopped = false;
 
-  constructor(options: { id: string; zone: string; clusterId: string; endpoint: string }) {
+  /** It begins with the endpoint at `first` and goes on to the next one whenever its connection closes. */
+  constructor(options: {
+    id: string;
+    zone: string;
+    clusterId: string;
+    endpoints: readonly string[];
+    first: number;
+  }) {
     this.id = options.id;
     this.#zone = options.zone;
     this.#clusterId = options.clusterId;
-    this.#endpoint = options.endpoint;
+    this.#endpoints = options.endpoints;
+    this.#endpoint = options.first;
   }
 
   /** Keeps connected until `stop`; resolves once it is registered and watches. */
@@ -56,7 +65,8 @@ export class LightBroker {
 
   #connect(ready: () => void): void {
     if (this.#stopped) return;
-    const socket = new WebSocket(`ws://${this.#endpoint}/broker`, 'evenkeel.broker.v1+json', {
+    const endpoint = this.#endpoints[this.#endpoint++ % this.#endpoints.length];
+    const socket = new WebSocket(`ws://${endpoint}/broker`, 'evenkeel.broker.v1+json', {
       perMessageDeflate: false,
     });
     this.#socket = socket;
@@ -152,10 +162,11 @@ export function shardsOf({ streams, caches }: Layout): number {
 /** Brokers `from` (1 is the first) to `to`, in three zones, spread over the nodes. */
 export async function joinBrokers(cluster: Cluster, from: number, to: number): Promise<LightBroker[]> {
   const brokers: LightBroker[] = [];
+  const endpoints = cluster.nodes.map((_, node) => cluster.address(node));
   for (let n = from; n <= to; n++) {
     const zone = ['a', 'b', 'c'][n % 3] ?? 'a';
-    const endpoint = cluster.address(n % cluster.nodes.length);
-    brokers.push(new LightBroker({ id: `b${n}`, zone, clusterId: cluster.clusterId, endpoint }));
+    const { clusterId } = cluster;
+    brokers.push(new LightBroker({ id: `b${n}`, zone, clusterId, endpoints, first: n }));
   }
   await Promise.all(brokers.map((broker) => broker.start()));
   return brokers;

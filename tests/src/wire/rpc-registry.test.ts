@@ -21,6 +21,7 @@ beforeAll(async () => {
   const emptyPlan: Pick<Plan, 'steps' | 'waiting'> = { steps: [], waiting: [] };
   node.plane.serve('placement.plan', async () => emptyPlan);
   node.plane.serve('raft.transfer', async () => ({ from: 'n2', to: 'n1', term: 3 }));
+  node.plane.serve('raft.snapshot', async () => ({ id: 'n1', index: 5 }));
   node.plane.serve('placement.status', async () => ({
     paused: false,
     level: true,
@@ -42,6 +43,7 @@ const GOOD: Record<string, Record<string, unknown>> = {
   'raft.status': {},
   'member.list': {},
   'raft.transfer': { to: 'n1' },
+  'raft.snapshot': {},
   'broker.list': { deadlineMs: 1_000 },
   'broker.show': { id: 'b1' },
   'broker.drain': { id: 'b2' },
