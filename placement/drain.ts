@@ -46,8 +46,10 @@ export function drainElsewhere(
       continue;
     }
     const to = anyDestination(pass, s);
-    if (to === NONE) pass.wait(s, 'no_destination', nowhereToGo(pass, s));
-    else if (pass.hasSlot(mustCopy(pass, s, to), view.nextLeader(s), to))
+    if (to === NONE) {
+      const { reason, detail } = nowhereToGo(pass, s);
+      pass.wait(s, reason, detail);
+    } else if (pass.hasSlot(mustCopy(pass, s, to), view.nextLeader(s), to))
       start(pass, s, to, 'targets_out_of_reach');
   }
   return later;
@@ -138,7 +140,8 @@ function drainWhy(pass: Pass, s: number, to: number, rule: string): Why {
   };
 }
 
-function nowhereToGo(pass: Pass, s: number): string {
+/** `no_room`: room is all that is missing. */
+function nowhereToGo(pass: Pass, s: number): { reason: 'no_destination' | 'no_room'; detail: string } {
   const { view } = pass;
   const { brokers } = view;
   const id = (b: number): string => brokers.id(b);
@@ -147,10 +150,13 @@ function nowhereToGo(pass: Pass, s: number): string {
   const parts = [
     behind.length > 0 ? `live but out of sync: ${behind.map(id).join(', ')}` : 'no live broker holds a copy',
     full.length > 0
-      ? `outside its set at maxShards: ${full.map((b) => `${id(b)} ${view.tally.held[b]} of ${brokers.cap[b]}`).join(', ')}; 1 copy of room is missing`
+      ? `outside its set at maxShards: ${full.map((b) => `${id(b)} ${view.tally.held[b]} of ${brokers.cap[b]}`).join(', ')}; room for 1 copy is missing`
       : 'no live broker is outside its set',
   ];
-  return `${id(view.nextLeader(s))} is draining and leads it; ${parts.join('; ')}`;
+  return {
+    reason: behind.length === 0 && full.length > 0 ? 'no_room' : 'no_destination',
+    detail: `${id(view.nextLeader(s))} is draining and leads it; ${parts.join('; ')}`,
+  };
 }
 
 /**

@@ -192,9 +192,22 @@ function levelWhy(
   return {
     rule,
     detail: `${led(from)}, ${total(from)}; ${led(to)}, ${total(to)}; ${copying}`,
-    rejected: others.slice(0, SHOWN).map((b) => ({ broker: id(b), by: 'leads_more_or_must_copy' })),
+    rejected: others
+      .slice(0, SHOWN)
+      .map((b) => ({ broker: id(b), by: lesserText(pass, options, { r, from, to: b }) })),
     runnerUp: others[0] === undefined ? null : id(others[0]),
   };
+}
+
+/** What the best option to another broker would have been. */
+function lesserText(
+  { view }: Pass,
+  options: readonly Option[],
+  move: { r: number; from: number; to: number },
+): string {
+  const best = options.find((option) => option.to === move.to);
+  const led = `leads ${view.tally.leadersOf(best?.r ?? move.r, move.to)}, ${view.tally.leaders[move.to]} in all`;
+  return best?.copied === true ? `${led}; a copy must be made` : led;
 }
 
 function holdingText({ view }: Pass, shard: number, to: number): string {

@@ -106,8 +106,13 @@ export class Pass {
     if (!this.#waiting.has(shard)) this.#waiting.set(shard, { shard, reason, detail });
   }
 
+  /** In order. Where more than one waits for room, each says how many do: that many copies of room are missing. */
   get waiting(): WaitingRow[] {
-    return [...this.#waiting.values()].sort((a, b) => compareShards(a.shard, b.shard));
+    const rows = [...this.#waiting.values()].sort((a, b) => compareShards(a.shard, b.shard));
+    const short = rows.filter((row) => row.reason === 'no_room').length;
+    if (short < 2) return rows;
+    const inAll = `; ${short} shards wait for room in all`;
+    return rows.map((row) => (row.reason === 'no_room' ? { ...row, detail: `${row.detail}${inAll}` } : row));
   }
 
   refuse(s: number, reason: string, detail: string): void {

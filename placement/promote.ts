@@ -66,7 +66,9 @@ function onlyCopyUnavailable(view: View, s: number): string {
   const holders = view.inSync(s).filter((b) => view.brokers.serving[b] === 0);
   const behind = view.copies(s).filter((b) => !view.inSync(s).includes(b));
   const all =
-    holders.length > 0 ? `${holders.map(describe).join(', ')} hold all of it` : 'no copy holds all of it';
+    holders.length === 0
+      ? 'no copy holds all of it'
+      : `${holders.map(describe).join(', ')} ${holders.length === 1 ? 'holds' : 'hold'} all of it`;
   const rest = behind.length > 0 ? `; ${behind.map(describe).join(', ')} may be behind` : '';
   return `${all}${rest}; it waits for one that holds all, or for an operator to abandon the shard`;
 }

@@ -53,9 +53,9 @@ export function dropSurplus(pass: Pass, shards: readonly number[]): boolean {
   let pending = false;
   for (const s of shards) {
     if (!view.free(s)) continue;
-    const goes = surplusCopy(view, pass.copyTargets, s);
+    const { broker: goes, because, next } = surplusCopy(view, pass.copyTargets, s);
     const factor = view.resourceRow(view.resource(s)).replicationFactor;
-    const detail = `${view.finished(s).length} copies for a replication factor of ${factor}; ${view.brokers.id(goes)} (${view.brokers.lifecycle(goes)}) goes`;
+    const detail = `${view.finished(s).length} copies for a replication factor of ${factor}; ${view.brokers.id(goes)} (${view.brokers.lifecycle(goes)}) goes: ${because}`;
     view.dropCopy(s, goes);
     pending ||= view.finished(s).length > factor;
     builder.add(s, {
@@ -71,7 +71,12 @@ export function dropSurplus(pass: Pass, shards: readonly number[]): boolean {
       failedMoves: view.failedMoves(s),
       needs: [],
       vector: null,
-      why: { rule: 'which_copy_goes', detail, rejected: [], runnerUp: null },
+      why: {
+        rule: 'which_copy_goes',
+        detail,
+        rejected: [],
+        runnerUp: next === NONE ? null : view.brokers.id(next),
+      },
     });
   }
   return pending;

@@ -162,7 +162,7 @@ function describe(path: Path, mode: SpanMode, best: Candidate, second: Candidate
     rule:
       distances.length > 1 ? 'chain' : mode === 'narrow' && zonesThen < zones ? 'copies_narrow' : 'copies',
     detail: `${say(best.from)}, ${say(best.to)}${chain}${span}`,
-    rejected: rejectedFor(view, best.shard, best.to),
+    rejected: rejectedFor(view, targets, best),
     runnerUp: second === null ? null : view.brokers.id(second.to),
   };
 }

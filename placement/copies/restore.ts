@@ -74,7 +74,7 @@ export function restoreDestination(
   return {
     to: best.broker,
     ...why(view, targets, r, best, candidates),
-    rejected: rejectedFor(view, shard, best.broker),
+    rejected: rejectedFor(view, targets, { shard, from: leaving, to: best.broker }),
     runnerUp: second === undefined ? null : brokers.id(second.broker),
   };
 }

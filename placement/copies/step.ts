@@ -1,4 +1,6 @@
 import type { View } from '../view.ts';
+import type { CopyTargets } from './targets.ts';
+import { copiesIn } from './zones.ts';
 
 /** A follower that an optional step moves. */
 export interface FollowerMove {
@@ -27,15 +29,34 @@ export type MoveCheck = (from: number, to: number, shard: number) => boolean;
 /** Brokers named in one decision. */
 const MAX_REJECTED = 16;
 
-/** Live brokers that could not take a copy of the shard at all, and by what. */
-export function rejectedFor(view: View, shard: number, chosen: number): Rejected[] {
+/** Live brokers that could not take the copy that leaves `from` (NONE: one more) at all, and by what. */
+export function rejectedFor(
+  view: View,
+  targets: CopyTargets,
+  { shard, from, to: chosen }: { readonly shard: number; readonly from: number; readonly to: number },
+): Rejected[] {
   const rejected: Rejected[] = [];
   const { brokers } = view;
+  const r = view.resource(shard);
+  const rest = view.finished(shard).filter((b) => b !== from);
   for (const b of brokers.liveList) {
     if (rejected.length === MAX_REJECTED) break;
     if (b === chosen) continue;
-    if (view.holds(shard, b)) rejected.push({ broker: brokers.id(b), by: 'holds a copy' });
-    else if (view.room(b) <= 0) rejected.push({ broker: brokers.id(b), by: capText(view, b) });
+    if (view.holds(shard, b)) {
+      rejected.push({ broker: brokers.id(b), by: 'holds a copy' });
+      continue;
+    }
+    if (view.room(b) <= 0) {
+      rejected.push({ broker: brokers.id(b), by: capText(view, b) });
+      continue;
+    }
+    const zone = brokers.zone[b] ?? 0;
+    if (copiesIn(view, rest, zone) >= targets.limit(r, zone)) {
+      rejected.push({
+        broker: brokers.id(b),
+        by: `zone ${brokers.zoneNames[zone] ?? ''} is at its limit of ${targets.limit(r, zone)}`,
+      });
+    }
   }
   return rejected;
 }

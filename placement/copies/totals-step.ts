@@ -27,7 +27,7 @@ export function totalsStep(
       const ways = totalsWays(targets, r, bound, ends);
       if (ways.size > 0) best = bestOfWays(new Layout(view, targets, r), ways, { ok, movable, best });
     }
-    if (best !== null) return describeTotals(view, best);
+    if (best !== null) return describeTotals(targets, best);
   }
   return null;
 }
@@ -116,7 +116,8 @@ function bestOfWays(
   return best;
 }
 
-function describeTotals(view: View, { from, to, shard }: Candidate): FollowerMove {
+function describeTotals(targets: CopyTargets, { from, to, shard }: Candidate): FollowerMove {
+  const { view } = targets;
   const say = (b: number): string => `${view.brokers.id(b)} holds ${view.tally.copies[b]} copies in total`;
   return {
     shard,
@@ -125,7 +126,7 @@ function describeTotals(view: View, { from, to, shard }: Candidate): FollowerMov
     reason: 'level',
     rule: 'copies_total',
     detail: `${say(from)}, ${say(to)}; no resource becomes uneven`,
-    rejected: rejectedFor(view, shard, to),
+    rejected: rejectedFor(view, targets, { shard, from, to }),
     runnerUp: null,
   };
 }

@@ -2,7 +2,7 @@ import type { View } from '../view.ts';
 import { allLive, moveChange, replaced, zoneFault } from './measure.ts';
 import { rejectedFor, type FollowerMove, type MoveCheck } from './step.ts';
 import type { CopyTargets } from './targets.ts';
-import { zonesAfter } from './zones.ts';
+import { copiesIn, zonesAfter } from './zones.ts';
 
 interface Found {
   readonly shard: number;
@@ -32,15 +32,22 @@ export function zoneStep(view: View, targets: CopyTargets, ok: MoveCheck): Follo
   const { shard, from, to } = best;
   const set = view.finished(shard);
   const zoneName = (b: number): string => view.brokers.zoneNames[view.brokers.zone[b] ?? 0] ?? '';
+  const zones = zonesAfter(view, set);
+  const held = copiesIn(view, set, view.brokers.zone[from] ?? 0);
+  const limit = targets.limit(view.resource(shard), view.brokers.zone[from] ?? 0);
+  const over =
+    held > limit ? `zone ${zoneName(from)} holds ${held} copies of it, its limit is ${limit}; ` : '';
+  const into =
+    copiesIn(view, set, view.brokers.zone[to] ?? 0) === 0 ? `zone ${zoneName(to)} holds none; ` : '';
   const zonesThen = zonesAfter(view, replaced(set, from, to));
   return {
     shard,
     from,
     to,
     reason: 'zone',
-    rule: zonesThen > zonesAfter(view, set) ? 'zone_missing' : 'zone_limit',
-    detail: `zone ${zoneName(from)} holds more copies than its limit of ${targets.limit(view.resource(shard), view.brokers.zone[from] ?? 0)}, or zone ${zoneName(to)} none; the shard spans ${zonesThen} zones afterwards`,
-    rejected: rejectedFor(view, shard, to),
+    rule: zonesThen > zones ? 'zone_missing' : 'zone_limit',
+    detail: `${over}${into}the shard spans ${zonesThen} zones instead of ${zones}`,
+    rejected: rejectedFor(view, targets, best),
     runnerUp: best.second === null ? null : view.brokers.id(best.second),
   };
 }

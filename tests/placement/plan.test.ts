@@ -352,7 +352,7 @@ describe('draining', () => {
       }),
       NO_REPORTS,
     );
-    expect(made.waiting).toMatchObject([{ shard: 'stream:s/0', reason: 'no_destination' }]);
+    expect(made.waiting).toMatchObject([{ shard: 'stream:s/0', reason: 'no_room' }]);
     expect(made.waiting[0]?.detail).toContain('b2 0 of 0');
   });
 });

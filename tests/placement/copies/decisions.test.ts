@@ -101,7 +101,7 @@ describe('which copy goes', () => {
       [['a1', 'b1', 'c1', 'a2']],
       'zone',
     );
-    expect(id(view, surplusCopy(view, copyTargets(view), 0))).toBe('a2');
+    expect(id(view, surplusCopy(view, copyTargets(view), 0).broker)).toBe('a2');
   });
 });
 
