@@ -25,6 +25,9 @@ export interface Gradient {
   readonly isSink: (b: number) => boolean;
 }
 
+/** Most gradients looked along beyond the four that end at floor or ceiling. */
+const MAX_STEEPER = 8;
+
 /** How one resource's copies lie, with an overlay. */
 export class Layout {
   readonly view: View;
@@ -90,7 +93,7 @@ export class Layout {
   }
 
   /** Where a path that lowers component (4) may begin and end, the steepest first. */
-  gradients(bound: 'quotas' | 'parts'): Gradient[] {
+  *gradients(bound: 'quotas' | 'parts'): Generator<Gradient, void> {
     const { share } = this.targets.of(this.r);
     const above = (b: number, least: number): boolean => this.off(b) >= least;
     const below = (b: number, least: number): boolean => this.off(b) <= -least;
@@ -98,12 +101,29 @@ export class Layout {
     // Where quotas are known, moves go only from above one to below one.
     const takes = (b: number): boolean => this.copies(b) < (quotas?.(this.r, b) ?? share.ceiling(b));
     const gives = (b: number): boolean => this.copies(b) > (quotas?.(this.r, b) ?? share.floor(b));
-    return [
-      { first: 'source', isSource: (b) => above(b, 1), isSink: takes },
-      { first: 'sink', isSource: gives, isSink: (b) => below(b, 1) },
-      { first: 'source', isSource: (b) => above(b, 2), isSink: (b) => this.copies(b) <= share.ceiling(b) },
-      { first: 'sink', isSource: (b) => this.copies(b) >= share.floor(b), isSink: (b) => below(b, 2) },
-    ];
+    yield { first: 'source', isSource: (b) => above(b, 1), isSink: takes };
+    yield { first: 'sink', isSource: gives, isSink: (b) => below(b, 1) };
+    yield {
+      first: 'source',
+      isSource: (b) => above(b, 2),
+      isSink: (b) => this.copies(b) <= share.ceiling(b),
+    };
+    yield { first: 'sink', isSource: (b) => this.copies(b) >= share.floor(b), isSink: (b) => below(b, 2) };
+    yield* this.#steeper();
+  }
+
+  /** Between brokers that are both above, or both below, by two apart or more: where zones keep all others out of reach. */
+  #steeper(): Gradient[] {
+    const offs = new Set<number>();
+    for (const b of this.view.brokers.liveList) offs.add(this.off(b));
+    const far = [...offs].filter((off) => Math.abs(off) > 2).sort((a, b) => Math.abs(b) - Math.abs(a));
+    return far
+      .slice(0, MAX_STEEPER)
+      .map((off): Gradient =>
+        off > 0
+          ? { first: 'source', isSource: (b) => this.off(b) >= off, isSink: (b) => this.off(b) <= off - 2 }
+          : { first: 'sink', isSource: (b) => this.off(b) >= off + 2, isSink: (b) => this.off(b) <= off },
+      );
   }
 }
 
