@@ -88,18 +88,20 @@ describe('what takes more than a turn', () => {
   });
 
   test('a snapshot that arrives is read back a step a turn, and nothing is applied or taken meanwhile', () => {
-    const { applier, stateMachine, log } = fixture(() => 1, 0);
+    const { applier, stateMachine, log } = fixture(() => 1, 1);
+    applier.applySlice();
+    expect(applier.snapshotIsDue).toBe(true);
     applier.restore(snapshotAt(5, 4));
     log.commitIndex = 6;
     for (let step = 1; step < 4; step++) {
       applier.applySlice();
-      expect([applier.appliedIndex, stateMachine.calls, applier.isBehind]).toEqual([0, 0, true]);
+      expect([applier.appliedIndex, stateMachine.calls, applier.isBehind]).toEqual([1, 1, true]);
       expect(applier.snapshotIsDue).toBe(false);
     }
     applier.applySlice();
     expect([applier.appliedIndex, stateMachine.state]).toEqual([5, 5]);
     applier.applySlice();
-    expect([applier.appliedIndex, stateMachine.calls, applier.isBehind]).toEqual([6, 1, false]);
+    expect([applier.appliedIndex, stateMachine.calls, applier.isBehind]).toEqual([6, 2, false]);
   });
 
   test('a newer snapshot takes the place of one that is being read back', () => {

@@ -100,4 +100,33 @@ describe('a revision of many changes', () => {
     expect(turns).toBe(3);
     for (const end of subscriber.watches.values()) end();
   });
+
+  it('that an admin watch finds in the ring comes before what is pushed meanwhile', async () => {
+    const clock = new StepClock();
+    const ring = new ChangeRing();
+    const notified: Pushed[] = [];
+    const subscriber = {
+      watches: new Map<number, () => void>(),
+      notify: (_method: string, params: object) => void notified.push(params),
+      bufferedBytes: () => 0,
+      nextWatchId: () => 1,
+    };
+    ring.push({ revision: 1, changes: new Looked().changes(ROWS_PER_NOTIFICATION + 1) });
+    ring.push({ revision: 2, changes: new Looked().changes(1) });
+    const watch = WATCH_METHODS.find(({ name }) => name === 'watch');
+    const context = { plane: planeOf(ring), clock, subscriber } as never;
+    await watch?.run({ consistency: 'local', fromRevision: 0 }, () => context);
+    await clock.turn();
+    ring.push({ revision: 3, changes: new Looked().changes(1) });
+    await clock.run();
+    ring.push({ revision: 4, changes: new Looked().changes(1) });
+    expect(notified.map(({ revision, more, changes }) => [revision, more, changes?.length])).toEqual([
+      [1, true, 1_000],
+      [1, undefined, 1],
+      [2, undefined, 1],
+      [3, undefined, 1],
+      [4, undefined, 1],
+    ]);
+    for (const end of subscriber.watches.values()) end();
+  });
 });
