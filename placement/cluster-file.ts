@@ -4,6 +4,7 @@ import {
   resourceKey,
   type Assignment,
   type Broker,
+  type Move,
   type Policy,
   type Resource,
 } from './model.ts';
@@ -77,24 +78,25 @@ export function assignmentRow(row: Assignment): Assignment {
     epoch: row.epoch,
     state: row.state,
     failedMoves: row.failedMoves,
-    move:
-      move === null
-        ? null
-        : {
-            role: move.role,
-            from: move.from,
-            to: move.to,
-            step: move.step,
-            reason: move.reason,
-            copied: move.copied,
-            drops: move.drops,
-            startedAtMs: move.startedAtMs,
-            progressAtMs: move.progressAtMs,
-          },
+    move: move === null ? null : moveRow(move),
   };
 }
 
-function policyRow(policy: Policy): Policy {
+export function moveRow(move: Move): Move {
+  return {
+    role: move.role,
+    from: move.from,
+    to: move.to,
+    step: move.step,
+    reason: move.reason,
+    copied: move.copied,
+    drops: move.drops,
+    startedAtMs: move.startedAtMs,
+    progressAtMs: move.progressAtMs,
+  };
+}
+
+export function policyRow(policy: Policy): Policy {
   return {
     maxConcurrentMoves: policy.maxConcurrentMoves,
     maxMovesPerBroker: policy.maxMovesPerBroker,

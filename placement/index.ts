@@ -2,7 +2,15 @@ export * from './model.ts';
 export * from './plan-types.ts';
 export * from './slots.ts';
 export * from './write.ts';
-export { assignmentRow, brokerRow, clusterFile, resourceRow, type ClusterFile } from './cluster-file.ts';
+export {
+  assignmentRow,
+  brokerRow,
+  clusterFile,
+  moveRow,
+  policyRow,
+  resourceRow,
+  type ClusterFile,
+} from './cluster-file.ts';
 export { EventRefused, type MoveRequest, type Operator, type SimAction } from './events.ts';
 export type { FinishedMove } from './sim-cluster.ts';
 export {

@@ -1,4 +1,4 @@
-import { compareStrings, type Move, type Policy } from '../../placement/index.ts';
+import { compareStrings, moveRow, policyRow, type Policy } from '../../placement/index.ts';
 import type { Plain } from './hash.ts';
 import type { AssignmentRow, BrokerRow, Decision, ResourceRow } from './types.ts';
 
@@ -51,25 +51,11 @@ export function canonicalAssignment(row: AssignmentRow): Canonical<AssignmentRow
     epoch: row.epoch,
     state: row.state,
     failedMoves: row.failedMoves,
-    move: row.move === null ? null : canonicalMove(row.move),
+    move: row.move === null ? null : { ...moveRow(row.move) },
     drained: row.drained,
     stagedIncarnation: row.stagedIncarnation,
     decision: row.decision === null ? null : canonicalDecision(row.decision),
     revision: row.revision,
-  };
-}
-
-function canonicalMove(move: Move): Canonical<Move> {
-  return {
-    role: move.role,
-    from: move.from,
-    to: move.to,
-    step: move.step,
-    reason: move.reason,
-    copied: move.copied,
-    drops: move.drops,
-    startedAtMs: move.startedAtMs,
-    progressAtMs: move.progressAtMs,
   };
 }
 
@@ -83,21 +69,9 @@ function canonicalDecision(decision: Decision): Canonical<Decision> {
   };
 }
 
+/** As the cluster file has it. */
 export function canonicalPolicy(policy: Policy): Canonical<Policy> {
-  return {
-    maxConcurrentMoves: policy.maxConcurrentMoves,
-    maxMovesPerBroker: policy.maxMovesPerBroker,
-    maxConcurrentHandovers: policy.maxConcurrentHandovers,
-    paused: policy.paused,
-    zonePolicy: policy.zonePolicy,
-    restoreAfterMs: policy.restoreAfterMs,
-    moveTimeoutMs: policy.moveTimeoutMs,
-    moveStallMs: policy.moveStallMs,
-    fenceTimeoutMs: policy.fenceTimeoutMs,
-    fenceMaxLagRecords: policy.fenceMaxLagRecords,
-    settleMs: policy.settleMs,
-    passIntervalMs: policy.passIntervalMs,
-  };
+  return policyRow(policy);
 }
 
 /** Any plain value with the keys of its maps sorted: answers kept for retries, staged rows. */
