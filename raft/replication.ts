@@ -112,14 +112,11 @@ export function handleHeartbeatReply(core: CoreState, message: Of<'heartbeatRepl
   progress.active = true;
   progress.ackedRound = Math.max(progress.ackedRound, Math.min(message.round, core.leaderReads.round));
   progress.probeSent = false;
+  if (progress.state !== 'replicate' || progress.match >= core.log.lastIndex) return;
   // What was sent may be lost: an append without entries at the end of it finds out.
-  if (
-    progress.state === 'replicate' &&
-    progress.match < core.log.lastIndex &&
-    progress.next >= core.log.firstIndex
-  ) {
-    sendAppend(core, message.from, progress, []);
-  }
+  if (progress.next >= core.log.firstIndex) sendAppend(core, message.from, progress, []);
+  // The log begins after it by now: from its match on it is given the snapshot.
+  else progress.becomeProbe();
 }
 
 /** Only an entry of the leader's own term commits by counting; those before it commit with it (paper, 5.4.2; hazard 14). */

@@ -451,6 +451,24 @@ describe('hazards of replication', () => {
     expect(cluster.of('c').items.at(-1)).toMatch(/ x$/);
   });
 
+  test('a follower whose whole window was lost, and compacted away before it was known, gets the snapshot', () => {
+    const limits = {
+      maxAppendEntries: 1,
+      maxInflightMessages: 4,
+      trailingEntries: 2,
+      snapshotEveryEntries: 10,
+    };
+    const cluster = behind({ limits });
+    cluster.propose('a', ...Array.from({ length: 30 }, (_, at) => `x${at}`));
+    cluster.settle((message) => message.type === 'append' && message.to === 'c');
+    cluster.compact('a');
+    const { state, next, inflightMessages } = cluster.core('a').progress()['c'] ?? {};
+    expect({ state, inflightMessages }).toEqual({ state: 'replicate', inflightMessages: 4 });
+    expect(next).toBeLessThan(cluster.core('a').log.firstIndex);
+    cluster.run(500);
+    expect(cluster.of('c').items).toEqual(cluster.of('a').items);
+  });
+
   test('a heartbeat never carries a commit past what its receiver acknowledged', () => {
     const cluster = behind();
     cluster.isolate('c');
