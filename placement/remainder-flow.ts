@@ -38,16 +38,10 @@ export function chooseRemainders(problem: RemainderProblem): Uint8Array {
   return flow.picked;
 }
 
-/** One broker of a path, the row that swaps it for the next, and where the search goes on. */
-interface PathNode {
-  readonly b: number;
-  row: number;
-  nextRow: number;
-  nextBroker: number;
-}
-
 class RemainderFlow {
   readonly picked: Uint8Array;
+  /** The same by broker, then row: whose rows are looked for lie side by side. */
+  readonly #pickedBy: Uint8Array;
   readonly #p: RemainderProblem;
   /** By broker: picks in all. */
   readonly #count: Int32Array;
@@ -69,6 +63,7 @@ class RemainderFlow {
   constructor(problem: RemainderProblem) {
     this.#p = problem;
     this.picked = new Uint8Array(problem.rows * problem.brokers);
+    this.#pickedBy = new Uint8Array(problem.rows * problem.brokers);
     this.#count = new Int32Array(problem.brokers);
     this.#take = problem.take.slice();
     this.#open = new Int32Array(problem.brokers);
@@ -108,8 +103,13 @@ class RemainderFlow {
     }
   }
 
+  #set(row: number, b: number, to: 0 | 1): void {
+    this.picked[row * this.#p.brokers + b] = to;
+    this.#pickedBy[b * this.#p.rows + row] = to;
+  }
+
   #pick(row: number, b: number): void {
-    this.picked[row * this.#p.brokers + b] = 1;
+    this.#set(row, b, 1);
     this.#count[b] = (this.#count[b] ?? 0) + 1;
     this.#take[row] = (this.#take[row] ?? 0) - 1;
   }
@@ -208,7 +208,7 @@ class RemainderFlow {
         return key;
       } else {
         for (let row = 0; row < rows; row++) {
-          if (this.picked[row * brokers + value] === 0) continue;
+          if (this.#pickedBy[value * rows + row] === 0) continue;
           const step = (this.#potential[value] ?? 0) - (this.#potential[brokers + row] ?? 0);
           const next = key + step - this.#cost(row * brokers + value);
           if (next >= (distance[brokers + row] ?? 0)) continue;
@@ -233,13 +233,14 @@ class RemainderFlow {
     }
   }
 
-  /** Swaps along as many paths of reduced cost 0 as one sweep finds. */
+  /** Swaps along paths of reduced cost 0, until there is none. */
   #augment(bound: 'least' | 'most'): void {
-    const { brokers } = this.#p;
-    const seen = new Uint8Array(this.#potential.length);
-    for (let b = 0; b < brokers; b++) {
-      while (this.#gives(b, bound) && this.#startsTight(b, bound) && this.#walk(b, bound, seen)) {
-        seen.fill(0);
+    const search = new PathSearch(this.#potential.length);
+    for (let b = 0; b < this.#p.brokers; b++) {
+      while (this.#gives(b, bound) && this.#startsTight(b, bound)) {
+        const taker = this.#nearest(b, bound, search);
+        if (taker === -1) break;
+        this.#swapAlong(taker, b, search);
       }
     }
   }
@@ -248,63 +249,95 @@ class RemainderFlow {
     return bound === 'most' || (this.#potential[b] ?? 0) === this.#sink;
   }
 
-  /** Depth first along arcs of reduced cost 0; on success every swap of the path is made. */
-  #walk(start: number, bound: 'least' | 'most', seen: Uint8Array): boolean {
+  /** The taker that the fewest swaps of reduced cost 0 lead to, the first found of those; -1: none is reached. */
+  #nearest(start: number, bound: 'least' | 'most', search: PathSearch): number {
     const { brokers, rows, cost } = this.#p;
     const potential = this.#potential;
-    // The path as (broker, row) pairs, with the next row and the next broker to try at each depth.
-    const path: PathNode[] = [{ b: start, row: -1, nextRow: 0, nextBroker: 0 }];
-    seen[start] = 1;
-    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
-      if (path.length > 1 && this.#takes(top.b, bound)) {
-        this.#swap(path);
-        return true;
-      }
-      if (top.row === -1) {
-        while (top.nextRow < rows) {
-          const row: number = top.nextRow++;
-          const at = row * brokers + top.b;
-          if (this.picked[at] === 0 || seen[brokers + row] === 1) continue;
-          if ((potential[top.b] ?? 0) - this.#cost(at) !== potential[brokers + row]) continue;
-          seen[brokers + row] = 1;
-          top.row = row;
-          top.nextBroker = 0;
-          break;
+    if (!search.begin(start)) return -1;
+    for (let b = search.next(); b !== -1; b = search.next()) {
+      for (let row = 0; row < rows; row++) {
+        if (this.#pickedBy[b * rows + row] === 0 || search.seen(brokers + row)) continue;
+        const base = row * brokers;
+        if ((potential[b] ?? 0) - this.#cost(base + b) !== potential[brokers + row]) continue;
+        search.reach(brokers + row, b);
+        for (let to = 0; to < brokers; to++) {
+          if (this.picked[base + to] === 1 || cost[base + to] === FORBIDDEN || search.seen(to)) continue;
+          if ((potential[brokers + row] ?? 0) + this.#cost(base + to) !== potential[to]) continue;
+          search.reach(to, brokers + row);
+          if (this.#takes(to, bound)) return to;
+          search.push(to);
         }
-        if (top.row === -1) {
-          path.pop();
-          continue;
-        }
-      }
-      const base = top.row * brokers;
-      let next = -1;
-      while (top.nextBroker < brokers && next === -1) {
-        const b = top.nextBroker++;
-        if (this.picked[base + b] === 1 || cost[base + b] === FORBIDDEN || seen[b] === 1) continue;
-        if ((potential[brokers + top.row] ?? 0) + this.#cost(base + b) === potential[b]) next = b;
-      }
-      if (next === -1) top.row = -1;
-      else {
-        seen[next] = 1;
-        path.push({ b: next, row: -1, nextRow: 0, nextBroker: 0 });
       }
     }
-    return false;
+    return -1;
   }
 
-  #swap(path: readonly { b: number; row: number }[]): void {
+  #swapAlong(taker: number, giver: number, search: PathSearch): void {
     const { brokers } = this.#p;
-    for (let i = 0; i + 1 < path.length; i++) {
-      const { b, row } = path[i] ?? { b: 0, row: 0 };
-      this.picked[row * brokers + b] = 0;
-      this.picked[row * brokers + (path[i + 1]?.b ?? 0)] = 1;
+    for (let to = taker; to !== giver;) {
+      const row = search.before(to) - brokers;
+      const from = search.before(brokers + row);
+      this.#set(row, from, 0);
+      this.#set(row, to, 1);
+      to = from;
     }
-    const first = path[0]?.b ?? 0;
-    const last = path.at(-1)?.b ?? 0;
-    this.#count[first] = (this.#count[first] ?? 0) - 1;
-    this.#count[last] = (this.#count[last] ?? 0) + 1;
+    this.#count[giver] = (this.#count[giver] ?? 0) - 1;
+    this.#count[taker] = (this.#count[taker] ?? 0) + 1;
+    search.forget();
   }
 }
+
+/**
+ * Searches breadth first over brokers and rows. What a search reached that found nothing stays seen: nothing leads out of
+ * it, now or after other swaps, which only turn arcs around that lead to a taker.
+ */
+class PathSearch {
+  readonly #before: Int32Array;
+  readonly #queue: number[] = [];
+  readonly #reached: number[] = [];
+  #at = 0;
+
+  constructor(nodes: number) {
+    this.#before = new Int32Array(nodes).fill(UNSEEN);
+  }
+
+  /** Answers false where a search that found nothing has come by. */
+  begin(start: number): boolean {
+    if (this.seen(start)) return false;
+    this.#queue.length = this.#reached.length = this.#at = 0;
+    this.reach(start, start);
+    this.push(start);
+    return true;
+  }
+
+  seen(node: number): boolean {
+    return this.#before[node] !== UNSEEN;
+  }
+
+  reach(node: number, before: number): void {
+    this.#before[node] = before;
+    this.#reached.push(node);
+  }
+
+  push(broker: number): void {
+    this.#queue.push(broker);
+  }
+
+  next(): number {
+    return this.#queue[this.#at++] ?? -1;
+  }
+
+  before(node: number): number {
+    return this.#before[node] ?? UNSEEN;
+  }
+
+  /** A path was found and swapped: the next search may come by here again. */
+  forget(): void {
+    for (const node of this.#reached) this.#before[node] = UNSEEN;
+  }
+}
+
+const UNSEEN = -1;
 
 /** A binary heap of numbers by key; equal keys leave in the order of their value, so that no history shows. */
 class MinHeap {
