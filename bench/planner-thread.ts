@@ -33,8 +33,8 @@ export async function measureStops(layout: Layout): Promise<void> {
     globalThis.gc?.();
     const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
     loop.enable();
-    const began = performance.now();
     await state.become(snapshot);
+    const began = performance.now();
     const made = await planner.plan(() => ({ nowMs: NOW_MS, reports: NO_REPORTS }));
     loop.disable();
     const row: StopRow = {
