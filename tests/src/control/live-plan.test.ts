@@ -22,6 +22,10 @@ class Live {
     const { brokers, resources, assignments, policy } = file;
     const rows = { brokers: [...brokers], resources: [...resources], assignments: [...assignments] };
     for (const command of importOf(rows, { policy })) this.h.ok(command);
+    // An imported broker is heard only once it has registered.
+    for (const { id, lifecycle, zone, maxShards, weight } of brokers) {
+      if (lifecycle === 'live' || lifecycle === 'draining') this.h.register(id, { zone, maxShards, weight });
+    }
     this.h.timeMs = timeMs;
   }
 
