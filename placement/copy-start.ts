@@ -1,4 +1,5 @@
 import { NONE } from './broker-table.ts';
+import type { FollowerMove } from './copies/index.ts';
 import type { Reason } from './model.ts';
 import { lowers } from './objective.ts';
 import type { Pass } from './pass.ts';
@@ -59,4 +60,10 @@ export function startCopyMove(pass: Pass, { shard: s, from, to, reason, why, opt
     why,
   });
   return true;
+}
+
+/** Starts a follower's optional move. */
+export function startFollower(pass: Pass, move: FollowerMove): boolean {
+  const { shard, from, to, reason } = move;
+  return startCopyMove(pass, { shard, from, to, reason, why: whyOf(move), optional: true });
 }

@@ -27,7 +27,7 @@ export function drainLeaders(pass: Pass, moves: LeaderMoves, shards: readonly nu
   return drainElsewhere(
     pass,
     shards.filter((s) => view.free(s) && !reachable(pass, moves, s)),
-    (s) => getsRoom(pass, s),
+    (s) => fullTargets(pass, s).length > 0,
   );
 }
 
@@ -55,19 +55,12 @@ export function drainElsewhere(
   return later;
 }
 
-/** A broker below its target is full, and leads what it is to give away: once it has, the shard moves there, and once. */
-function getsRoom(pass: Pass, s: number): boolean {
+/** Brokers below their target of the shard's resource that hold none of it and are full, but will not stay so. */
+export function fullTargets(pass: Pass, s: number): number[] {
   const { view, targets } = pass;
   const r = view.resource(s);
-  const givesAway = (b: number): boolean => {
-    for (let x = 0; x < view.resourceCount; x++) {
-      if (view.tally.leadersOf(x, b) > targets.of(x, b)) return true;
-    }
-    return false;
-  };
-  return view.brokers.liveList.some(
-    (b) =>
-      view.tally.leadersOf(r, b) < targets.of(r, b) && !view.holds(s, b) && view.room(b) <= 0 && givesAway(b),
+  return [...view.brokers.liveList].filter(
+    (b) => view.tally.leadersOf(r, b) < targets.of(r, b) && !view.holds(s, b) && view.room(b) <= 0,
   );
 }
 
@@ -110,7 +103,7 @@ function anyDestination(pass: Pass, s: number): number {
     (view.tally.leaders[a] ?? 0) - (view.tally.leaders[b] ?? 0) ||
     ranking.compare(a, b);
   const live = [...view.brokers.liveList].sort(inOrder);
-  const inSync = live.find((b) => view.isInSync(s, b));
+  const inSync = live.find((b) => view.holds(s, b) && !mustCopy(pass, s, b));
   return inSync ?? live.find((b) => !view.holds(s, b) && view.room(b) > 0) ?? NONE;
 }
 

@@ -94,12 +94,12 @@ export function keepsZones(pass: Pass, s: number, to: number): boolean {
 }
 
 /**
- * Some time, if not now, `to` could take the shard over: its copy is in sync, or it holds none and has room for one
+ * Some time, if not now, `to` could take the shard over: its copy is in sync or there is no log, or it holds none and has room for one
  * without costing the shard a zone (which a drain may).
  */
 export function couldLead(pass: Pass, s: number, to: number): boolean {
   const { view } = pass;
-  if (view.holds(s, to)) return view.isInSync(s, to);
+  if (view.holds(s, to)) return !mustCopy(pass, s, to);
   if (view.room(to) <= 0) return false;
   return view.brokers.live[view.nextLeader(s)] === 0 || keepsZones(pass, s, to);
 }

@@ -18,6 +18,8 @@ export class Pass {
   readonly rendezvous: Rendezvous;
   readonly #waiting = new Map<string, WaitingRow>();
   readonly unplaceable: WaitingRow[] = [];
+  /** Some shard, or some copy, waits for room under the caps. */
+  lacksRoom = false;
   readonly #slots = new MoveSlots();
   #deadline: number | null = null;
   #targets: LeaderTargets | null = null;
@@ -102,6 +104,7 @@ export class Pass {
 
   /** Lists a shard as waiting: the first reason a pass finds stands. */
   wait(s: number, reason: string, detail: string): void {
+    this.lacksRoom ||= reason === 'no_room';
     const shard = this.view.shardKey(s);
     if (!this.#waiting.has(shard)) this.#waiting.set(shard, { shard, reason, detail });
   }
@@ -116,6 +119,7 @@ export class Pass {
   }
 
   refuse(s: number, reason: string, detail: string): void {
+    this.lacksRoom ||= reason === 'no_room';
     this.unplaceable.push({ shard: this.view.shardKey(s), reason, detail });
   }
 

@@ -5,9 +5,8 @@ import {
   levelStep,
   unspread,
   zoneStep,
-  type FollowerMove,
 } from './copies/index.ts';
-import { startCopyMove, whyOf } from './copy-start.ts';
+import { startFollower } from './copy-start.ts';
 import { drainCopies, drainElsewhere, drainLeaders } from './drain.ts';
 import { admitNew, placeAll } from './first-placement.ts';
 import { LeaderMoves } from './leader-moves.ts';
@@ -19,6 +18,7 @@ import { Pass } from './pass.ts';
 import type { Levels, Plan, Reports, Snapshot } from './plan-types.ts';
 import { findLost, promoteLost } from './promote.ts';
 import { QuietCluster } from './quiet.ts';
+import { belowTarget, makeWay, roomComes } from './room.ts';
 import { dropSurplus, findCopyWork, restoreCopies, type CopyWork } from './restore.ts';
 import { leaderTargets } from './targets.ts';
 import { View } from './view.ts';
@@ -78,6 +78,8 @@ function assignLeaders(pass: Pass): void {
   promoteLost(pass, lost, unled);
   pass.targets = leaderTargets(view, book, unled);
   placeAll(pass, fresh, lost.ephemeral);
+  // What was placed has taken room: where that is scarce, what is out of reach from here on is known only now.
+  if (fresh.length > 0 && pass.targets.bounded) pass.targets = leaderTargets(view, book, unled.fill(0));
 }
 
 /** Steps 2 to 7. Shards whose moves keep failing are at the back: all others have their turn first. */
@@ -98,9 +100,10 @@ function startInOrder(pass: Pass, work: CopyWork): void {
   const draining = drainCopies(pass, work.drainCopies);
   const dropping = dropSurplus(pass, work.surplus);
   const restoring = restoreCopies(pass, work.restore);
+  if (pass.lacksRoom && makeWay(pass, pass.view.brokers.liveList)) return;
   levelLeaders(pass, moves);
-  if (!handsOver(pass.view)) drainElsewhere(pass, waiting, () => false);
   if (!restoring && !draining && !dropping && !work.later) levelCopies(pass);
+  if (!pass.view.handsOver() && !roomComes(pass, waiting)) drainElsewhere(pass, waiting, () => false);
 }
 
 /**
@@ -109,7 +112,8 @@ function startInOrder(pass: Pass, work: CopyWork): void {
  */
 function levelCopies(pass: Pass): void {
   const { view, copyTargets } = pass;
-  if ((pass.moving && leadersWantMoves(pass)) || handsOver(view)) return;
+  if ((pass.moving && leadersWantMoves(pass)) || view.handsOver()) return;
+  if (makeWay(pass, belowTarget(pass))) return;
   const any = (): boolean => true;
   if (zoneStep(view, copyTargets, any) === null && levelStep(view, copyTargets, any) === null) return;
   if (isNearLevel(view, copyTargets)) levelInOrder(pass);
@@ -126,11 +130,6 @@ function levelBySlots(pass: Pass): void {
   }
 }
 
-function handsOver(view: View): boolean {
-  for (let s = 0; s < view.shardCount; s++) if (view.move(s)?.role === 'leader') return true;
-  return false;
-}
-
 /** Near the end: one move after the other, each foreseen to last; the next waits until slots and room allow it. */
 function levelInOrder(pass: Pass): void {
   const { view } = pass;
@@ -143,7 +142,3 @@ function levelInOrder(pass: Pass): void {
   }
 }
 
-function startFollower(pass: Pass, move: FollowerMove): boolean {
-  const { shard, from, to, reason } = move;
-  return startCopyMove(pass, { shard, from, to, reason, why: whyOf(move), optional: true });
-}

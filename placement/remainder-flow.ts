@@ -6,12 +6,14 @@ export const KEEPS = 0;
 export const HANDS_OVER = 1;
 /** A shard must move there and be copied first, or is new. */
 export const COPIES = 2;
+/** As COPIES, but the broker is full: the shard has to wait for room. */
+export const WAITS = 3;
 
 /** Which brokers take each row's remainder: row `i` picks `take[i]` of its brokers, once each. */
 export interface RemainderProblem {
   readonly rows: number;
   readonly brokers: number;
-  /** rows × brokers: FORBIDDEN, KEEPS, HANDS_OVER or COPIES. */
+  /** rows × brokers: FORBIDDEN, KEEPS, HANDS_OVER, COPIES or WAITS. */
   readonly cost: Uint8Array;
   readonly take: Int32Array;
   /** By broker: least and most picks in all. */
@@ -22,7 +24,7 @@ export interface RemainderProblem {
 }
 
 /**
- * A cheapest choice of remainders within every broker's bounds: fewest moves, then fewest copies. Where the
+ * A cheapest choice of remainders within every broker's bounds: fewest moves, then fewest that wait for room, then fewest copies. Where the
  * bounds cannot be met it comes as near as paths allow. Answers rows × brokers, 1 where picked.
  *
  * Successive shortest paths with potentials (Edmonds and Karp 1972; Tomizawa 1971), started from each row's
@@ -52,8 +54,9 @@ class RemainderFlow {
   readonly #need: Int32Array;
   readonly #room: Int32Array;
   readonly #score: Float64Array;
-  /** Cost of a move against that of a copy: no number of copies outweighs one move. */
+  /** Costs of a move and of a wait against that of a copy: no number of copies outweighs a wait, none of waits a move. */
   readonly #move: number;
+  readonly #wait: number;
   /** Potentials: brokers first, then rows. Every arc's cost plus its tail's less its head's is 0 or more. */
   readonly #potential: Float64Array;
   readonly #distance: Float64Array;
@@ -70,14 +73,16 @@ class RemainderFlow {
     this.#need = new Int32Array(problem.brokers);
     this.#room = new Int32Array(problem.brokers);
     this.#score = new Float64Array(problem.brokers);
-    this.#move = problem.take.reduce((sum, k) => sum + k, 1);
+    this.#wait = problem.take.reduce((sum, k) => sum + k, 1);
+    this.#move = this.#wait ** 2;
     this.#potential = new Float64Array(problem.brokers + problem.rows);
     this.#distance = new Float64Array(problem.brokers + problem.rows);
   }
 
   #cost(at: number): number {
     const level = this.#p.cost[at] ?? FORBIDDEN;
-    return level === KEEPS ? 0 : level === HANDS_OVER ? this.#move : this.#move + 1;
+    if (level === KEEPS) return 0;
+    return this.#move + (level === HANDS_OVER ? 0 : level === COPIES ? 1 : this.#wait);
   }
 
   /** Each row's cheapest picks; among equals the brokers furthest below their bounds, then by score. */
@@ -91,7 +96,7 @@ class RemainderFlow {
       else for (const b of keeps) this.#pick(row, b);
     }
     for (const row of free) this.#fill(row, KEEPS);
-    for (const level of [HANDS_OVER, COPIES]) {
+    for (const level of [HANDS_OVER, COPIES, WAITS]) {
       for (let row = 0; row < rows; row++) this.#fill(row, level);
     }
     for (let row = 0; row < rows; row++) {

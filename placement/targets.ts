@@ -1,6 +1,6 @@
 import { NO_CAP } from './broker-table.ts';
 import { Rendezvous } from './hash.ts';
-import { chooseRemainders, COPIES, FORBIDDEN, HANDS_OVER, KEEPS } from './remainder-flow.ts';
+import { chooseRemainders, COPIES, FORBIDDEN, HANDS_OVER, KEEPS, WAITS } from './remainder-flow.ts';
 import { outside, type ShareBook } from './share-book.ts';
 import { shares, type Shares } from './share.ts';
 import type { View } from './view.ts';
@@ -20,6 +20,8 @@ export interface LeaderTargets {
   readonly cluster: Shares;
   /** A cap keeps some broker below its share: the targets may be out of reach. */
   readonly capped: boolean;
+  /** Some live broker has a cap. */
+  readonly bounded: boolean;
   /** Everything is at its target: today's leaders are the targets. */
   readonly settled: boolean;
 }
@@ -42,6 +44,7 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
       ceiling: of,
       cluster: book.cluster(),
       capped: anyCapped(view, book, totals),
+      bounded: hasCaps(view),
       settled: true,
     };
   }
@@ -74,7 +77,7 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
   const picked = chooseRemainders({
     rows: open.length,
     brokers: count,
-    cost: remainderCosts(view, open, rows.of),
+    cost: remainderCosts(view, open, rows.of, unled),
     take: Int32Array.from(take),
     least,
     most,
@@ -94,6 +97,7 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
     ceiling: (r, b) => rows.of(r).ceiling[b] ?? 0,
     cluster: book.ofTotal(sumOf(totals)),
     capped: rows.capped,
+    bounded: hasCaps(view),
     settled: false,
   };
 }
@@ -193,33 +197,57 @@ function waterLevel(view: View, of: (r: number) => Shares, broker: number, room:
 }
 
 /** What it costs that a broker leads one more than its floor of a resource. */
-function remainderCosts(view: View, open: readonly number[], of: (r: number) => Shares): Uint8Array {
+function remainderCosts(
+  view: View,
+  open: readonly number[],
+  of: (r: number) => Shares,
+  unled: Int32Array,
+): Uint8Array {
   const { count, live } = view.brokers;
   const cost = new Uint8Array(open.length * count).fill(FORBIDDEN);
   const ready = new Int32Array(count);
+  const stuck = new Int32Array(count);
   open.forEach((r, i) => {
     const { floor, ceiling } = of(r);
-    countReady(view, r, floor, ready);
+    const given = countReady(view, r, floor, { ready, stuck }) + (unled[r] ?? 0);
     for (let b = 0; b < count; b++) {
       if (live[b] === 0 || (ceiling[b] ?? 0) <= (floor[b] ?? 0)) continue;
       const led = view.tally.leadersOf(r, b);
       const lacks = Math.max(0, (floor[b] ?? 0) - led);
       const at = i * count + b;
       if (led > (floor[b] ?? 0)) cost[at] = KEEPS;
-      else cost[at] = (ready[b] ?? 0) > lacks ? HANDS_OVER : COPIES;
+      else if ((ready[b] ?? 0) > lacks) cost[at] = HANDS_OVER;
+      else cost[at] = view.room(b) > 0 && given - (stuck[b] ?? 0) > lacks ? COPIES : WAITS;
     }
   });
   return cost;
 }
 
-/** By broker: in-sync copies of shards of `r` whose leader leads more than its floor, or must go. */
-function countReady(view: View, r: number, floor: Int32Array, ready: Int32Array): void {
+/**
+ * By broker: in-sync copies of shards of `r` whose leader leads more than its floor, or must go; and those that are behind.
+ * Answers how many such shards there are.
+ */
+function countReady(
+  view: View,
+  r: number,
+  floor: Int32Array,
+  { ready, stuck }: { ready: Int32Array; stuck: Int32Array },
+): number {
   ready.fill(0);
+  stuck.fill(0);
+  let given = 0;
+  const { durable } = view.resourceRow(r);
   const end = view.firstShard[r + 1] ?? 0;
   for (let s = view.firstShard[r] ?? 0; s < end; s++) {
     if (!view.free(s)) continue;
     const leader = view.nextLeader(s);
     if (view.tally.leadersOf(r, leader) <= (floor[leader] ?? 0)) continue;
-    for (const b of view.inSync(s)) if (b !== leader) ready[b] = (ready[b] ?? 0) + 1;
+    given++;
+    const inSync = view.inSync(s);
+    for (const b of inSync) if (b !== leader) ready[b] = (ready[b] ?? 0) + 1;
+    const copies = view.copies(s);
+    if (copies.length === inSync.length || !durable) continue;
+    for (const b of copies) if (!inSync.includes(b)) stuck[b] = (stuck[b] ?? 0) + 1;
   }
+  return given;
 }

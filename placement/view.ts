@@ -315,6 +315,21 @@ export class View {
     return (this.brokers.cap[b] ?? 0) - (this.tally.held[b] ?? 0);
   }
 
+  /** The room there will be once every move in flight has finished. */
+  settledRoom(b: number): number {
+    let room = this.room(b);
+    for (let s = 0; s < this.shardCount; s++) {
+      if (this.move(s) !== null && this.holds(s, b) && !this.finished(s).includes(b)) room++;
+    }
+    return room;
+  }
+
+  /** Some leadership moves. */
+  handsOver(): boolean {
+    for (let s = 0; s < this.shardCount; s++) if (this.move(s)?.role === 'leader') return true;
+    return false;
+  }
+
   /** A move may start: the leader serves, nothing is in flight, this pass has no step for it, and it is its turn. */
   free(s: number): boolean {
     if (this.counts[s] === 0 || this.touched[s] === 1 || this.move(s) !== null) return false;

@@ -19,3 +19,4 @@ export { zonesAfter } from './zones.ts';
 export function copyTargets(view: View): CopyTargets {
   return new CopyTargets(view);
 }
+export { holdsTooMany } from './measure.ts';

@@ -20,7 +20,7 @@ export function levelStep(
   ok: SlotCheck,
   mayMove: MoveCheck = any,
 ): FollowerMove | null {
-  for (let s = 0; s < view.shardCount; s++) if (view.move(s)?.role === 'leader') return null;
+  if (view.handsOver()) return null;
   const uneven: Layout[] = [];
   for (let r = 0; r < view.resourceCount; r++) {
     if ((view.tally.shards[r] ?? 0) === 0) continue;

@@ -80,3 +80,12 @@ export function replaced(copies: readonly number[], from: number, to: number): n
   set.push(to);
   return set;
 }
+
+/** The broker holds more than its part: of some resource, or in total. */
+export function holdsTooMany(view: View, targets: CopyTargets, b: number): boolean {
+  if ((view.tally.copies[b] ?? 0) > (targets.totals().ceiling[b] ?? 0)) return true;
+  for (let r = 0; r < view.resourceCount; r++) {
+    if (view.tally.copiesOf(r, b) > targets.ceiling(r, b)) return true;
+  }
+  return false;
+}
