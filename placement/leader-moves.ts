@@ -86,10 +86,10 @@ export class LeaderMoves {
     for (let s = view.firstShard[r] ?? 0; s < end; s++) {
       const from = view.nextLeader(s);
       if ((supply[from] ?? 0) === 0 || !this.#pass.view.free(s)) continue;
-      // Without a log every broker that could take the shard takes it at once.
-      const to = needing.filter((b) => (durable ? view.isInSync(s, b) : couldLead(this.#pass, s, b)));
+      // Without a log every broker that could take the shard takes it at once; who holds a copy needs no room.
+      const to = needing.filter((b) => (durable ? view.isInSync(s, b) : view.holds(s, b)));
       const copyTo =
-        clear || !durable ? [] : needing.filter((b) => !view.holds(s, b) && couldLead(this.#pass, s, b));
+        clear && durable ? [] : needing.filter((b) => !view.holds(s, b) && couldLead(this.#pass, s, b));
       if (to.length + copyTo.length === 0) continue;
       const ranking = rendezvous.of(view.shardKey(s));
       const byScore = (a: number, b: number): number => ranking.compare(a, b);

@@ -18,7 +18,7 @@ export class Pass {
   readonly rendezvous: Rendezvous;
   readonly #waiting = new Map<string, WaitingRow>();
   readonly unplaceable: WaitingRow[] = [];
-  /** Some shard, or some copy, waits for room under the caps. */
+  /** Some shard that nobody leads waits for room under the caps. */
   lacksRoom = false;
   readonly #slots = new MoveSlots();
   #deadline: number | null = null;
@@ -104,7 +104,6 @@ export class Pass {
 
   /** Lists a shard as waiting: the first reason a pass finds stands. */
   wait(s: number, reason: string, detail: string): void {
-    this.lacksRoom ||= reason === 'no_room';
     const shard = this.view.shardKey(s);
     if (!this.#waiting.has(shard)) this.#waiting.set(shard, { shard, reason, detail });
   }

@@ -1,11 +1,4 @@
-import {
-  conflicts,
-  Foresight,
-  isNearLevel,
-  levelStep,
-  unspread,
-  zoneStep,
-} from './copies/index.ts';
+import { conflicts, Foresight, isNearLevel, levelStep, unspread, zoneStep } from './copies/index.ts';
 import { startFollower } from './copy-start.ts';
 import { drainCopies, drainElsewhere, drainLeaders } from './drain.ts';
 import { admitNew, placeAll } from './first-placement.ts';
@@ -18,7 +11,7 @@ import { Pass } from './pass.ts';
 import type { Levels, Plan, Reports, Snapshot } from './plan-types.ts';
 import { findLost, promoteLost } from './promote.ts';
 import { QuietCluster } from './quiet.ts';
-import { belowTarget, makeWay, roomComes } from './room.ts';
+import { awaited, belowTarget, makeWay } from './room.ts';
 import { dropSurplus, findCopyWork, restoreCopies, type CopyWork } from './restore.ts';
 import { leaderTargets } from './targets.ts';
 import { View } from './view.ts';
@@ -102,8 +95,11 @@ function startInOrder(pass: Pass, work: CopyWork): void {
   const restoring = restoreCopies(pass, work.restore);
   if (pass.lacksRoom && makeWay(pass, pass.view.brokers.liveList)) return;
   levelLeaders(pass, moves);
+  if (waiting.length > 0 && !pass.view.handsOver()) {
+    if (makeWay(pass, awaited(pass, waiting))) return;
+    drainElsewhere(pass, waiting, () => false);
+  }
   if (!restoring && !draining && !dropping && !work.later) levelCopies(pass);
-  if (!pass.view.handsOver() && !roomComes(pass, waiting)) drainElsewhere(pass, waiting, () => false);
 }
 
 /**
@@ -141,4 +137,3 @@ function levelInOrder(pass: Pass): void {
     foresight.made(move);
   }
 }
-

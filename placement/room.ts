@@ -1,4 +1,4 @@
-import { holdsTooMany, levelStep } from './copies/index.ts';
+import { holdsTooMany, levelStep, zoneFault, zoneStep } from './copies/index.ts';
 import { startFollower } from './copy-start.ts';
 import { fullTargets } from './drain.ts';
 import type { Pass } from './pass.ts';
@@ -13,16 +13,31 @@ export function makeWay(pass: Pass, brokers: Iterable<number>): boolean {
   const full = new Set([...brokers].filter((b) => view.room(b) <= 0));
   if (full.size === 0) return false;
   if ([...full].some((b) => view.settledRoom(b) > 0)) return true;
-  const crowded = new Set([...full].filter((b) => holdsTooMany(view, copyTargets, b)));
+  const crowded = new Set([...full].filter((b) => copiesLeave(pass, b)));
   if (crowded.size === 0) return false;
   if (view.handsOver()) return true;
   const leaves = (from: number, to: number): boolean => crowded.has(from) && !full.has(to);
+  const free = (from: number, to: number): boolean => leaves(from, to) && pass.hasSlot(true, from, to);
   const slot = (from: number, to: number): boolean => pass.hasSlot(true, from, to);
-  const direct = levelStep(view, copyTargets, slot, leaves);
-  if (direct !== null) return startFollower(pass, direct);
-  const link = levelStep(view, copyTargets, (from, to) => leaves(from, to) && slot(from, to));
-  if (link !== null) return startFollower(pass, link);
-  return pass.moving && levelStep(view, copyTargets, leaves) !== null;
+  const move =
+    zoneStep(view, copyTargets, free) ??
+    levelStep(view, copyTargets, slot, leaves) ??
+    levelStep(view, copyTargets, free);
+  if (move !== null) return startFollower(pass, move);
+  return (
+    pass.moving && (zoneStep(view, copyTargets, leaves) ?? levelStep(view, copyTargets, leaves)) !== null
+  );
+}
+
+/** Copies are to leave the broker: it holds more than its part, or one that is over its zone's limit. */
+function copiesLeave({ view, copyTargets }: Pass, b: number): boolean {
+  if (holdsTooMany(view, copyTargets, b)) return true;
+  for (let s = 0; s < view.shardCount; s++) {
+    const set = view.finished(s);
+    if (view.counts[s] === 1 && set.includes(b) && zoneFault(view, copyTargets, view.resource(s), set) > 0)
+      return true;
+  }
+  return false;
 }
 
 /** Live brokers that lead fewer of some resource than their target. */
@@ -36,10 +51,7 @@ export function belowTarget({ view, targets }: Pass): number[] {
   });
 }
 
-/** The full target of some waiting leadership will not stay full, and the next pass will know more. */
-export function roomComes(pass: Pass, waiting: readonly number[]): boolean {
-  const { view, copyTargets } = pass;
-  if (!pass.moving) return false;
-  const full = new Set(waiting.filter((s) => view.free(s)).flatMap((s) => fullTargets(pass, s)));
-  return [...full].some((b) => view.settledRoom(b) > 0 || holdsTooMany(view, copyTargets, b));
+/** Brokers that are the full targets of waiting leaderships. */
+export function awaited(pass: Pass, waiting: readonly number[]): number[] {
+  return waiting.filter((s) => pass.view.free(s)).flatMap((s) => fullTargets(pass, s));
 }
