@@ -55,7 +55,7 @@ export function drainElsewhere(
   return later;
 }
 
-/** Brokers below their target of the shard's resource that hold none of it and are full, but will not stay so. */
+/** Brokers below their target of the shard's resource that hold none of it and are full. */
 export function fullTargets(pass: Pass, s: number): number[] {
   const { view, targets } = pass;
   const r = view.resource(s);

@@ -12,7 +12,8 @@ export function makeWay(pass: Pass, brokers: Iterable<number>): boolean {
   const { view, copyTargets } = pass;
   const full = new Set([...brokers].filter((b) => view.room(b) <= 0));
   if (full.size === 0) return false;
-  if ([...full].some((b) => view.settledRoom(b) > 0)) return true;
+  const leaving = view.leavingCopies();
+  if ([...full].some((b) => view.room(b) + (leaving[b] ?? 0) > 0)) return true;
   const crowded = new Set([...full].filter((b) => copiesLeave(pass, b)));
   if (crowded.size === 0) return false;
   if (view.handsOver()) return true;

@@ -315,13 +315,15 @@ export class View {
     return (this.brokers.cap[b] ?? 0) - (this.tally.held[b] ?? 0);
   }
 
-  /** The room there will be once every move in flight has finished. */
-  settledRoom(b: number): number {
-    let room = this.room(b);
+  /** By broker: the copies that go once every move in flight has finished. */
+  leavingCopies(): Int32Array {
+    const leaving = new Int32Array(this.brokers.count);
     for (let s = 0; s < this.shardCount; s++) {
-      if (this.move(s) !== null && this.holds(s, b) && !this.finished(s).includes(b)) room++;
+      if (this.move(s) === null) continue;
+      const stay = this.finished(s);
+      for (const b of this.copies(s)) if (!stay.includes(b)) leaving[b] = (leaving[b] ?? 0) + 1;
     }
-    return room;
+    return leaving;
   }
 
   /** Some leadership moves. */
