@@ -13,7 +13,7 @@ export const countLevels = perRevisionInSlices(async (state, clock): Promise<Lev
 
 /** The figures alone: with thousands of resources the rows of `countLevels` cost more than counting. */
 export const countSpreads = perRevisionInSlices(async (state, clock): Promise<Spreads> =>
-  (await countAll(state, clock)).spreads(),
+  (await countAll(state, clock)).spreads(clock),
 );
 
 const countAll = perRevisionInSlices(async (state, clock): Promise<LevelCount> => {
@@ -25,6 +25,8 @@ const countAll = perRevisionInSlices(async (state, clock): Promise<LevelCount> =
 
 /** Resources of one slice where each gets its record of brokers. */
 const RECORDS_PER_SLICE = 50;
+/** Resources of one slice where each one's brokers are compared. */
+const SPREADS_PER_SLICE = 500;
 
 export interface Spreads extends Omit<Levels, 'leaders' | 'leadersTotal' | 'copiesTotal'> {
   /** Resources whose leaders are two or more apart. */
@@ -90,7 +92,7 @@ class LevelCount {
     );
     const record = (counts: Int32Array, row: number): Record<string, number> =>
       Object.fromEntries(shown.map(([id, number]) => [id, counts[row + number] ?? 0]));
-    const { resourcesOutOfLevel: _figure, ...spreads } = this.spreads();
+    const { resourcesOutOfLevel: _figure, ...spreads } = await this.spreads(clock);
     const leaders: Record<string, Record<string, number>> = {};
     const keys = [...this.#rowOf.keys()].sort(compareStrings);
     await inSlices(
@@ -107,16 +109,17 @@ class LevelCount {
     };
   }
 
-  spreads(): Spreads {
+  async spreads(clock: Clock): Promise<Spreads> {
     let maxLeaderSpreadPerResource = 0;
     let maxCopySpreadPerResource = 0;
     let resourcesOutOfLevel = 0;
-    for (const row of this.#rowOf.values()) {
+    const look = (row: number): void => {
       const spread = this.#spread(this.#leaders, row);
       if (spread >= 2) resourcesOutOfLevel += 1;
       maxLeaderSpreadPerResource = Math.max(maxLeaderSpreadPerResource, spread);
       maxCopySpreadPerResource = Math.max(maxCopySpreadPerResource, this.#spread(this.#copies, row));
-    }
+    };
+    await inSlices([...this.#rowOf.values()], clock, look, SPREADS_PER_SLICE);
     return {
       maxLeaderSpreadPerResource,
       leaderSpreadTotal: this.#spread(this.#leaders, this.#totals),

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../raft/index.ts';
 import { createSystemClock } from '../../../src/clock.ts';
 import type { StateView } from '../../../src/state/index.ts';
+import { countSpreads } from '../../../src/wire/rpc-levels.ts';
 import { inSlices, perRevisionInSlices } from '../../../src/wire/rpc-per-revision.ts';
 import { Harness } from '../apply/harness.ts';
 
@@ -57,5 +58,18 @@ describe('what is taken in slices', () => {
     while (await turns.next());
     expect([await first, await second]).toEqual([1, 2]);
     expect(takings).toBe(2);
+  });
+
+  it('compares the brokers of so many resources a turn, for a scrape and for the levels', async () => {
+    const h = new Harness();
+    h.register('b1');
+    h.register('b2');
+    for (let i = 0; i < 1_200; i++) h.create(`s${i}`);
+    const turns = new Turns();
+    const spreads = countSpreads(h.state, turns.clock);
+    // Three slices of 500 resources, no shards to be counted before them.
+    for (let turn = 0; turn < 2; turn++) expect(await turns.next()).toBe(true);
+    expect(await turns.next()).toBe(false);
+    expect(await spreads).toMatchObject({ resourcesOutOfLevel: 0, maxLeaderSpreadPerResource: 0 });
   });
 });
