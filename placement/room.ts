@@ -2,6 +2,7 @@ import { holdsTooMany, levelStep, zoneFault, zoneStep } from './copies/index.ts'
 import { startFollower } from './copy-start.ts';
 import { fullTargets } from './drain.ts';
 import type { Pass } from './pass.ts';
+import type { View } from './view.ts';
 
 /**
  * Where something waits for room on `brokers`, followers that are to leave the full ones anyway go first: what comes
@@ -12,7 +13,7 @@ export function makeWay(pass: Pass, brokers: Iterable<number>): boolean {
   const { view, copyTargets } = pass;
   const full = new Set([...brokers].filter((b) => view.room(b) <= 0));
   if (full.size === 0) return false;
-  const leaving = view.leavingCopies();
+  const leaving = leavingCopies(view);
   if ([...full].some((b) => view.room(b) + (leaving[b] ?? 0) > 0)) return true;
   const crowded = new Set([...full].filter((b) => copiesLeave(pass, b)));
   if (crowded.size === 0) return false;
@@ -28,6 +29,17 @@ export function makeWay(pass: Pass, brokers: Iterable<number>): boolean {
   return (
     pass.moving && (zoneStep(view, copyTargets, leaves) ?? levelStep(view, copyTargets, leaves)) !== null
   );
+}
+
+/** By broker: the copies that go once every move in flight has finished. */
+function leavingCopies(view: View): Int32Array {
+  const leaving = new Int32Array(view.brokers.count);
+  for (let s = 0; s < view.shardCount; s++) {
+    if (view.move(s) === null) continue;
+    const stay = view.finished(s);
+    for (const b of view.copies(s)) if (!stay.includes(b)) leaving[b] = (leaving[b] ?? 0) + 1;
+  }
+  return leaving;
 }
 
 /** Copies are to leave the broker: it holds more than its part, or one that is over its zone's limit. */

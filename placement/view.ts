@@ -315,17 +315,6 @@ export class View {
     return (this.brokers.cap[b] ?? 0) - (this.tally.held[b] ?? 0);
   }
 
-  /** By broker: the copies that go once every move in flight has finished. */
-  leavingCopies(): Int32Array {
-    const leaving = new Int32Array(this.brokers.count);
-    for (let s = 0; s < this.shardCount; s++) {
-      if (this.move(s) === null) continue;
-      const stay = this.finished(s);
-      for (const b of this.copies(s)) if (!stay.includes(b)) leaving[b] = (leaving[b] ?? 0) + 1;
-    }
-    return leaving;
-  }
-
   /** Some leadership moves. */
   handsOver(): boolean {
     for (let s = 0; s < this.shardCount; s++) if (this.move(s)?.role === 'leader') return true;
