@@ -6,6 +6,8 @@ import type { SimProcess } from './world.ts';
 const KERNEL_BUFFER_BYTES = 256 * 1024;
 /** How long a closing handshake waits for the other end, as `ws` does. */
 const CLOSE_TIMEOUT_MS = 30_000;
+/** A ping goes out every 5 s, and silence until the next ends the connection: as in `net-ws.ts`. */
+const SILENCE_MS = 10_000;
 /** Abnormal end: no close frame was seen. */
 export const ABNORMAL = 1006;
 const TOO_LARGE = 1009;
@@ -115,9 +117,16 @@ export class SimSocket implements Connection {
       this.#network.world.schedule(delayMs, 'reset', () => end.kernelClosed());
     }
   }
-  /** The kernel found the connection dead. */
+
+  /** The kernel found the connection dead. The other end, which may have nothing to send, misses the answer to its pings. */
   kernelClosed(): void {
     this.process.deliver(() => this.#closed(ABNORMAL, ''));
+    const { peer } = this;
+    if (peer.#state === 'open') {
+      this.#network.world.schedule(SILENCE_MS, 'silence', () => {
+        peer.process.deliver(() => peer.#closed(ABNORMAL, ''));
+      });
+    }
   }
 
   /** The link works again: TCP sends what it held back. */

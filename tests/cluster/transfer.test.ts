@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Cluster, rpc } from '../support/cluster.ts';
+import { Cluster, rpc, until } from '../support/cluster.ts';
 
 const ELECTION_TIMEOUT_MS = 1_500;
 
@@ -87,6 +87,13 @@ describe('the leadership handed over by an operator', () => {
     const leader = await cluster.leader();
     const rest = [0, 1, 2].filter((node) => node !== leader);
     await Promise.all(rest.map((node) => cluster.killNode(node)));
+    // Until it has noticed, it takes what it can no longer commit.
+    await until('it leads no more', async () => {
+      const status = await rpc<{ leaderId: string | null }>(cluster.address(leader), 'cluster.status', {
+        consistency: 'local',
+      });
+      return status.leaderId === null;
+    });
     const { code, stderr } = await cluster.cli(
       ...['raft', 'transfer', id(rest[0] ?? 0), '--timeout', '1s', '--endpoints', cluster.address(leader)],
     );

@@ -95,6 +95,19 @@ describe('SimNetwork', () => {
     expect(heardFar).toEqual([]);
   });
 
+  it('tells the end that has nothing to send of a dead connection too, as pings would', async () => {
+    const { world, network, near, closes } = await open();
+    network.setCut('a', 'b', true);
+    near.send('lost');
+    await world.run({ untilMs: 60_000, until: () => closes.length > 0 });
+    expect(closes).toEqual(['near 1006 ']);
+    network.setCut('a', 'b', false);
+    await world.run({ untilMs: world.nowMs + 9_000 });
+    expect(closes).toHaveLength(1);
+    await world.run({ untilMs: world.nowMs + 1_100 });
+    expect(closes).toEqual(['near 1006 ', 'far 1006 ']);
+  });
+
   it('closes with code and reason at both ends, after what was sent before', async () => {
     const { world, near, heardFar, closes } = await open();
     near.send('last words');
