@@ -49,7 +49,8 @@ export class Machine implements StateMachine {
     let rows = 0;
     for (const entry of entries) {
       if (rows >= ROWS_PER_SLICE) return results;
-      const running = this.#running ?? this.#applyOne(entry);
+      const begun = this.#running;
+      const running = begun ?? this.#applyOne(entry);
       this.#running = null;
       let step = running.next();
       while (step.done !== true) {
@@ -63,6 +64,8 @@ export class Machine implements StateMachine {
       }
       rows += 1;
       results.push(step.value);
+      // After a long entry the state is whole for a moment, even where the next one is as long: a snapshot can be taken.
+      if (begun !== null) return results;
     }
     return results;
   }

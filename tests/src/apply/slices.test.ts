@@ -167,6 +167,19 @@ describe('an entry of many rows', () => {
     expect(h.state.policy).toEqual(DEFAULT_POLICY);
   });
 
+  it('leaves a moment between two of them, however many come, in which a snapshot can be taken', () => {
+    const h = wide();
+    const at = h.state.appliedIndex;
+    const [, confirm] = COMMANDS.find(([name]) => name === 'a long confirm') ?? [];
+    const entries = [1, 2, 3, 4].map((n) => entryOf(at + n, confirm as Command, 0));
+    const moments: number[] = [];
+    while (h.state.appliedIndex < at + entries.length) {
+      h.machine.apply(entries.slice(h.state.appliedIndex - at));
+      if (!h.machine.isPartWay) moments.push(h.state.appliedIndex - at);
+    }
+    expect(moments).toEqual([1, 2, 3, 4]);
+  });
+
   it('is gone where the process dies half-way: a restart from the snapshot before it applies it whole', () => {
     const h = wide();
     const snapshot = h.machine.snapshot();
