@@ -14,7 +14,7 @@ export class StateFeeder {
   readonly #brokers = new Set<string>();
   readonly #resources = new Set<string>();
   readonly #assignments = new Set<string>();
-  /** Rows not visited yet since the beginning; a live iterator, which also meets rows added meanwhile. */
+  /** Rows not visited yet of those there were at the beginning. Never a live iterator: it would miss what an entry that is applied in turns has removed so far. */
   #rest: Iterator<string> | null = null;
   #unsubscribe: () => void = () => {};
 
@@ -31,7 +31,7 @@ export class StateFeeder {
     this.#assignments.clear();
     for (const id of this.#state.brokers.keys()) this.#brokers.add(id);
     for (const key of this.#state.resources.keys()) this.#resources.add(key);
-    this.#rest = this.#state.assignments.keys();
+    this.#rest = [...this.#state.assignments.keys()].values();
     onReset();
     this.#unsubscribe = this.#feed.subscribe(
       this.#state.revision,

@@ -41,6 +41,13 @@ class Fixture {
     return result.value;
   }
 
+  /** Answers what applies one slice of the command. */
+  begin(command: Command): () => void {
+    const data = encodeCommand({ version: COMMAND_VERSION, timeMs: 0, request: null, inTerm: null, command });
+    const entry = { index: ++this.#index, term: 1, kind: 'command' as const, data };
+    return () => void this.machine.apply([entry]);
+  }
+
   importAll(brokers: readonly Broker[], shards: number, leaderOf: (i: number) => readonly string[]): void {
     const resources = [streamOf('big', shards, 2)];
     const rows: Assignment[] = Array.from({ length: shards }, (_, i) => {
@@ -307,6 +314,46 @@ describe('feeding a copy of the state', () => {
       { numRuns: 10 },
     );
   });
+
+  it.each(['before', 'while'])(
+    'holds the rows that an entry applied in turns has not removed yet, begun %s it is',
+    (begun) => {
+      const f = new Fixture();
+      const ids = brokersOf(3);
+      f.importAll(ids, 2_500, (i) => [ids[i % 3]?.id ?? '']);
+      const rows = new Set<string>();
+      const feeder = new StateFeeder(f.state, f.ring, () => {});
+      const begin = (): void => {
+        feeder.start(() => rows.clear());
+        rows.clear();
+      };
+      const take = (): boolean => {
+        const part = feeder.next();
+        for (const { shard } of part?.assignments ?? []) rows.add(shard);
+        for (const shard of part?.gone.assignments ?? []) rows.delete(shard);
+        return part !== null;
+      };
+      if (begun === 'before') begin();
+      const removal: Command = {
+        type: 'deleteResource',
+        kind: 'stream',
+        name: 'big',
+        expectedRevision: null,
+      };
+      const turn = f.begin(removal);
+      turn();
+      if (begun === 'while') begin();
+      take();
+      turn();
+      while (take());
+      expect(f.machine.isPartWay).toBe(true);
+      expect(f.state.assignments.size).toBe(2_500);
+      expect(rows).toEqual(new Set(f.state.assignments.keys()));
+      while (f.machine.isPartWay) turn();
+      while (take());
+      expect(rows).toEqual(new Set());
+    },
+  );
 });
 
 /** A registration writes every row that names the broker anew; a removal takes the resource away. */
