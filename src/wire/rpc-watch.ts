@@ -66,7 +66,7 @@ class Watch {
   readonly #subscriber: Subscriber;
   readonly #watchId: number;
   #ended = false;
-  /** A long revision is being sent: until its last part nothing is taken from the ring. */
+  /** A long revision or a snapshot is being sent, or waits for room: until its last part nothing is taken from the ring. */
   #isSending = false;
   #unsubscribe: (() => void) | null = null;
   #progress: Timer | null = null;
@@ -102,8 +102,7 @@ class Watch {
       (set) => this.#push(set),
       () => {
         lost = true;
-        this.#stopFollowing();
-        this.#resyncWhenDrained();
+        this.#startOver();
       },
     );
     if (lost || this.#ended || this.#isSending) unsubscribe();
@@ -129,9 +128,7 @@ class Watch {
   #pushPart(set: ChangeSet, from: number): void {
     if (this.#ended) return;
     if (this.#subscriber.bufferedBytes() > MAX_WATCH_BUFFER_BYTES) {
-      this.#isSending = false;
-      this.#stopFollowing();
-      this.#resyncWhenDrained();
+      this.#startOver();
       return;
     }
     const { revision, changes } = set;
@@ -147,6 +144,12 @@ class Watch {
     if (!this.#isSending) return;
     this.#isSending = false;
     this.#follow();
+  }
+
+  #startOver(): void {
+    this.#stopFollowing();
+    this.#isSending = true;
+    this.#resyncWhenDrained();
   }
 
   /** Waits until the watcher has read what it was sent: a snapshot on top of it would only be lost again. */
@@ -186,6 +189,7 @@ class Watch {
     this.#notify('watch.snapshot', { revision, rows: chunk, done });
     if (done) {
       this.#sent = revision;
+      this.#isSending = false;
       this.#follow();
       return;
     }

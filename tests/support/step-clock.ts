@@ -12,7 +12,7 @@ export class StepClock implements Clock {
     return 0;
   }
 
-  setTimeout(): Timer {
+  setTimeout(_callback: () => void, _delayMs: number): Timer {
     return {};
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Timer } from '../../../raft/index.ts';
 import type { ControlPlane } from '../../../src/control-plane.ts';
 import type { Change } from '../../../src/state/index.ts';
 import { ChangeRing } from '../../../src/watch/index.ts';
@@ -31,6 +32,24 @@ class Looked {
       };
       return { kind: 'assignment', assignment, previous: null };
     });
+  }
+}
+
+/** Its timers fire when the test says so. */
+class TimedClock extends StepClock {
+  #timers: { readonly callback: () => void; readonly delayMs: number }[] = [];
+
+  override setTimeout(callback: () => void, delayMs: number): Timer {
+    const timer = { callback, delayMs };
+    this.#timers.push(timer);
+    return timer;
+  }
+
+  /** All that were set for at most so long. */
+  fire(delayMs: number): void {
+    const due = this.#timers.filter((timer) => timer.delayMs <= delayMs);
+    this.#timers = this.#timers.filter((timer) => timer.delayMs > delayMs);
+    for (const { callback } of due) callback();
   }
 }
 
@@ -127,6 +146,45 @@ describe('a revision of many changes', () => {
       [3, undefined, 1],
       [4, undefined, 1],
     ]);
+    for (const end of subscriber.watches.values()) end();
+  });
+
+  it('that does not fit any more starts an admin watch over once, however much of the ring is left', async () => {
+    const clock = new TimedClock();
+    const ring = new ChangeRing();
+    const notified: string[] = [];
+    let unread = 0;
+    const subscriber = {
+      watches: new Map<number, () => void>(),
+      notify: (method: string) => {
+        notified.push(method);
+        unread += 2 * 1024 * 1024;
+      },
+      bufferedBytes: () => unread,
+      nextWatchId: () => 1,
+    };
+    for (let revision = 1; revision <= 20; revision++) {
+      ring.push({ revision, changes: new Looked().changes(1) });
+    }
+    const plane = planeOf(ring);
+    Object.assign(plane.state, { revision: 20, policy: {} });
+    const watch = WATCH_METHODS.find(({ name }) => name === 'watch');
+    const context = { plane, clock, subscriber } as never;
+    await watch?.run({ consistency: 'local', fromRevision: 0 }, () => context);
+    await clock.run();
+    expect(notified).toEqual(['watch.changes', 'watch.changes', 'watch.changes']);
+    ring.push({ revision: 21, changes: new Looked().changes(1) });
+    Object.assign(plane.state, { revision: 21 });
+    unread = 0;
+    clock.fire(50);
+    await clock.run();
+    unread = 0;
+    clock.fire(50);
+    await clock.run();
+    expect(notified.slice(3)).toEqual(['watch.resync', 'watch.snapshot']);
+    unread = 0;
+    ring.push({ revision: 22, changes: new Looked().changes(1) });
+    expect(notified.slice(5)).toEqual(['watch.changes']);
     for (const end of subscriber.watches.values()) end();
   });
 });
