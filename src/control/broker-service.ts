@@ -38,6 +38,7 @@ export async function register(
     }
   }
   tenure.liveness.beginRegistration(broker.id);
+  let isSettled = true;
   try {
     const { revision } = await tenure.propose({ type: 'registerBroker', broker });
     tenure.assertLeading();
@@ -46,8 +47,14 @@ export async function register(
       throw new EvenkeelError('unavailable', `broker ${broker.id} was removed meanwhile; retry`);
     tenure.leaving.delete(broker.id);
     return answer(tenure, row, timings, revision);
+  } catch (error) {
+    isSettled = !(error instanceof EvenkeelError && error.data['outcome'] === 'unknown');
+    throw error;
   } finally {
-    tenure.liveness.endRegistration(broker.id);
+    const end = (): void => tenure.liveness.endRegistration(broker.id);
+    // The entry may still be applied, with the time it was proposed at, which a lease given since would outlive.
+    if (isSettled) end();
+    else void tenure.settled().finally(end);
   }
 }
 

@@ -8,6 +8,9 @@ import { Passes, type PassStats } from './passes.ts';
 import { ReportBook } from './reports.ts';
 import { QuorumRounds } from './rounds.ts';
 
+/** Between two attempts to see what was proposed settled, ms. */
+const SETTLE_RETRY_MS = 1_000;
+
 /** How long a write of the leader's own may take, ms. */
 export const WRITE_DEADLINE_MS = 10_000;
 
@@ -94,6 +97,22 @@ export class Tenure {
       inTerm: this.term,
       ...(request === undefined ? {} : { request }),
     });
+  }
+
+  /**
+   * Resolves once each earlier proposal of this leadership is applied or never will be, or the leadership is over: an entry
+   * that changes nothing has come after them. Never rejects.
+   */
+  async settled(): Promise<void> {
+    const { clock } = this.#options;
+    while (!this.isOver) {
+      try {
+        await this.propose({ type: 'placement', rows: [] });
+        return;
+      } catch {
+        await new Promise<void>((resolve) => void clock.setTimeout(resolve, SETTLE_RETRY_MS));
+      }
+    }
   }
 
   /**
