@@ -26,6 +26,7 @@ export class LeaderRequests {
 
   addTransfer(to: MemberId, deadlineMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
+      this.#transfer?.reject(new RaftError('outcomeUnknown', 'another transfer of leadership was begun'));
       this.#transfer = { to, deadlineMs, resolve, reject };
     });
   }
