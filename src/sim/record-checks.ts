@@ -6,7 +6,7 @@ export interface SeenRecord {
 
 /**
  * What a shard may never do, whoever leads it: give two records one offset, change or lose what it
- * acknowledged, or answer a read that misses a record acknowledged before the read was asked.
+ * acknowledged or showed a reader, or answer a read that misses a record acknowledged before the read was asked.
  */
 export class RecordChecks {
   readonly #shards = new Map<string, Map<number, string>>();
@@ -35,6 +35,8 @@ export class RecordChecks {
       );
     }
     for (const { offset, value } of answer.records) this.#see(shard, offset, value, broker);
+    // What one client was shown, none may find gone: it counts as acknowledged from here on.
+    this.#acknowledgedEnds.set(shard, Math.max(this.acknowledgedEnd(shard), answer.end));
   }
 
   /** A copy that is in sync, as its disk has it: every acknowledged record in its place. */

@@ -78,6 +78,7 @@ export class RecordClient {
       case 'read.ok':
         this.#lastLeader.set(shard, address);
         this.#checks.read(shard, answer, leastEnd, address);
+        this.#cluster.copies.acknowledged(shard);
         return true;
       case 'error':
         if (answer.error.code === 'unavailable') return false;

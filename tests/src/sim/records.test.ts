@@ -49,6 +49,13 @@ describe('RecordChecks', () => {
     expect(() => checks.copy('s', ['a', 'a', 'b'], 'b2')).toThrow('s has a at 1 on b2, and had b');
   });
 
+  it('what a read showed is as good as acknowledged: no copy that counts may lack it', () => {
+    const checks = new RecordChecks();
+    checks.read('s', { records: [{ offset: 0, value: 'a' }], end: 1 }, 0, 'b1');
+    expect(checks.acknowledgedEnd('s')).toBe(1);
+    expect(() => checks.copy('s', [], 'b2')).toThrow('b2 keeps 0 records of s, 1 were acknowledged');
+  });
+
   it('a record once read stays, acknowledged or not', () => {
     const checks = new RecordChecks();
     checks.read('s', { records: [{ offset: 0, value: 'a' }], end: 1 }, 0, 'b1');
