@@ -83,20 +83,32 @@ function timedOut(pass: Pass, s: number, move: ShardMove): Cause | null {
   return { rule: 'stall', detail, failed: true };
 }
 
-/** Takes a move back: the destination goes unless it was a copy before. After the fence the old leader serves at a new epoch. */
+/**
+ * Takes a move back: the destination goes unless it was a copy before, or has become the last one that holds everything.
+ * After the fence the old leader serves at a new epoch.
+ */
 export function abandon(pass: Pass, s: number, move: ShardMove, { rule, detail, failed }: Cause): void {
   const { view } = pass;
   const fenced = move.step === 'fenced';
-  const copies = move.copied ? view.copies(s).filter((b) => b !== move.to) : view.copies(s);
-  view.endMove(s, view.leader[s] ?? NONE, copies);
+  const goes = move.copied && !isLastInSync(view, s, move.to) ? move.to : NONE;
+  view.endMove(
+    s,
+    view.leader[s] ?? NONE,
+    view.copies(s).filter((b) => b !== goes),
+  );
   finish(pass, s, move, {
     step: 'abandon',
-    drops: move.copied ? move.to : NONE,
+    drops: goes,
     opensEpoch: fenced,
     state: fenced ? 'assigning' : (view.rows[s]?.state ?? 'active'),
     failedMoves: view.failedMoves(s) + (failed ? 1 : 0),
     why: { rule, detail, rejected: [], runnerUp: null },
   });
+}
+
+function isLastInSync(view: View, s: number, b: number): boolean {
+  const { durable } = view.resourceRow(view.resource(s));
+  return durable && view.isInSync(s, b) && view.inSync(s).length === 1;
 }
 
 /** Step 1: fences what has caught up, cuts over what was drained, seats what has joined. */

@@ -131,6 +131,9 @@ function illegalChange(
     return `a move to ${current.move.to} is in flight`;
   }
   if (!durable) return null;
+  if (current.inSync.length > 0 && next.inSync.length === 0) {
+    return `it takes away ${current.inSync.join(', ')}, which alone holds everything`;
+  }
   // Only the shard's leader can know who is in sync: a decision takes copies out, never in.
   const raised = next.inSync.find((broker) => !current.inSync.includes(broker));
   return raised === undefined ? null : `${raised} is declared in sync, which only the leader can report`;

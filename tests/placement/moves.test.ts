@@ -61,6 +61,25 @@ function shown({ steps }: Plan): unknown[] {
   return steps.map(({ step, to, drops, opensEpoch, why }) => [step, to, drops, opensEpoch, why.rule]);
 }
 
+describe('the last copy that holds everything', () => {
+  const fallen = [broker('b1'), broker('b2'), broker('b3', { lifecycle: 'down', downSinceMs: 0 })];
+
+  it('stays when the move to it is given up: it may be the only one to come back', () => {
+    // The leader registered anew after it had been counted out; the destination is gone before it could be promoted.
+    const { steps } = pass({ move: MOVE, inSync: ['b3'], state: 'assigning', rows: fallen });
+    expect(steps.map(({ step, drops }) => [step, drops])).toEqual([['abandon', null]]);
+    expect(steps[0]?.next).toMatchObject({ replicas: ['b1', 'b2', 'b3'], inSync: ['b3'], move: null });
+  });
+
+  it('leads once its broker is back', () => {
+    const rows = brokers('b1', 'b2', 'b3');
+    const row = assignment('stream:s/0', ['b1', 'b2', 'b3'], { inSync: ['b3'], state: 'assigning' });
+    const resources = [resource('s', 1, { replicationFactor: 2 })];
+    const { steps } = plan(snapshot({ nowMs: 0, brokers: rows, resources, assignments: [row] }), NO_REPORTS);
+    expect(steps.map(({ step, next }) => [step, next.leader])).toEqual([['promote', 'b3']]);
+  });
+});
+
 describe('a leader move', () => {
   it('waits while the destination is far behind', () => {
     expect(shown(pass({ move: MOVE, report: { lagRecords: 1_001 } }))).toEqual([]);

@@ -180,6 +180,17 @@ describe('refusalOf', () => {
     expect(refused(s, current, context({ durable: false }))).toBeNull();
   });
 
+  it('never takes the last copy that holds everything of a durable shard', () => {
+    const held = row({ inSync: ['b1'] });
+    const drop = step({ opensEpoch: false, next: decided({ inSync: [] }) });
+    expect(refused(drop, held)).toMatchObject({
+      code: 'refused',
+      detail: expect.stringMatching(/takes away b1, which alone holds everything/),
+    });
+    expect(refused(drop, held, context({ durable: false }))).toBeNull();
+    expect(refused(drop, row({ inSync: [] }))).toBeNull();
+  });
+
   it('never lets who serves change without an epoch', () => {
     expect(refused(step({ next: decided({ leader: 'b2' }) }))).toMatchObject({
       detail: expect.stringMatching(/without a new epoch/),
