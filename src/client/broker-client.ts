@@ -19,6 +19,8 @@ import { Lease } from './lease.ts';
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 12_000;
+/** For so long a registration whose answer never came may still be applied: its node gives it 10 s, a stalled quorum more. */
+const UNANSWERED_MS = 60_000;
 /** Between attempts to reach a node: doubled from the first to the last, with jitter. */
 const FIRST_BACKOFF_MS = 50;
 const LAST_BACKOFF_MS = 2_000;
@@ -69,8 +71,8 @@ export class BrokerClient {
   readonly #lease: Lease;
   #connection: BrokerConnection | null = null;
   #incarnation: number | null = null;
-  /** A registration was sent whose answer never came: a newer incarnation of ours may exist. */
-  #registrationUnknown = false;
+  /** When each registration was sent whose answer never came: a newer incarnation of ours may exist, or come yet. */
+  #unansweredAtMs: number[] = [];
   #lifecycle: Lifecycle = 'live';
   #heartbeatMs = 0;
   #leaseMs = 0;
@@ -244,14 +246,16 @@ export class BrokerClient {
     const { clusterId, registration, handlers } = this.#options;
     const resumes = this.#incarnation;
     const fields = { clusterId, broker: registration, ...(resumes === null ? {} : { incarnation: resumes }) };
-    if (resumes === null) this.#registrationUnknown = true;
+    const sentAtMs = this.#options.clock.now();
+    if (resumes === null) this.#unansweredAtMs.push(sentAtMs);
     let answer: BrokerAnswers['register'];
     try {
       answer = await connection.request('register', fields, REQUEST_TIMEOUT_MS);
     } catch (error) {
       const code = error instanceof EvenkeelError ? error.code : null;
+      if (resumes === null && error instanceof EvenkeelError && !error.retriable) this.#answered(sentAtMs);
       if (resumes === null || this.#connection !== connection) throw error;
-      if (code === 'stale_incarnation' && !this.#registrationUnknown) {
+      if (code === 'stale_incarnation' && !this.#isOwn()) {
         this.#replaced();
         throw error;
       }
@@ -261,13 +265,26 @@ export class BrokerClient {
       return this.#register(connection);
     }
     if (this.#connection !== connection) return;
-    if (resumes === null) this.#lease.end();
-    this.#registrationUnknown = false;
+    if (resumes === null) {
+      this.#lease.end();
+      this.#answered(sentAtMs);
+    }
     this.#incarnation = answer.incarnation;
     this.#lifecycle = answer.lifecycle;
     this.#heartbeatMs = answer.heartbeatMs;
     this.#leaseMs = answer.leaseMs;
     handlers.onRegistered?.(answer.incarnation, resumes !== null, answer.revision);
+  }
+
+  #answered(sentAtMs: number): void {
+    this.#unansweredAtMs = this.#unansweredAtMs.filter((atMs) => atMs !== sentAtMs);
+  }
+
+  /** Whether the registration that replaced this one may be ours, sent before and applied late. Each explains one. */
+  #isOwn(): boolean {
+    const sinceMs = this.#options.clock.now() - UNANSWERED_MS;
+    this.#unansweredAtMs = this.#unansweredAtMs.filter((atMs) => atMs >= sinceMs);
+    return this.#unansweredAtMs.shift() !== undefined;
   }
 
   #beat(connection: BrokerConnection): void {
@@ -308,9 +325,13 @@ export class BrokerClient {
   }
 
   #lost(code: number): void {
-    if (code === CLOSE.replaced && !this.#registrationUnknown) {
-      this.#replaced();
-      return;
+    if (code === CLOSE.replaced) {
+      if (!this.#isOwn()) {
+        this.#replaced();
+        return;
+      }
+      this.#incarnation = null;
+      this.#lease.end();
     }
     this.#disconnected();
     this.#again();

@@ -113,7 +113,8 @@ export class BrokerSession {
       this.#send({ id, type: `${type}.ok`, ...answer });
     } catch (error) {
       this.#sendError(id, error);
-      if (isReplaced(error)) this.close(CLOSE.replaced, 'this broker has connected anew since');
+      // An incarnation is one process's own: it was its own resumption that came later, and it may connect again.
+      if (isReplaced(error)) this.close(CLOSE.tryLater, 'this broker has connected anew since');
     } finally {
       if (isHeartbeat) this.#heartbeatsInFlight--;
       else this.#inFlight--;

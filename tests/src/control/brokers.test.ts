@@ -1,7 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { BrokerClient } from '../../../src/client/index.ts';
+import { MSGPACK_SUBPROTOCOL } from '../../../src/broker-protocol.ts';
+import { BrokerClient, type BrokerClientOptions } from '../../../src/client/index.ts';
+import type { Route } from '../../../src/net.ts';
 import { BrokerWorld } from '../../support/broker-world.ts';
 import { assign, createStream } from '../../support/placed.ts';
+import { RawBroker } from '../../support/raw-broker.ts';
 import { assignmentRow, brokerRow, importOf, resource } from '../apply/harness.ts';
 
 async function world(): Promise<BrokerWorld> {
@@ -11,10 +14,17 @@ async function world(): Promise<BrokerWorld> {
   return w;
 }
 
-function client(w: BrokerWorld, id: string, storeId: string, events: string[] = []) {
+function client(
+  w: BrokerWorld,
+  id: string,
+  storeId: string,
+  options: Partial<Pick<BrokerClientOptions, 'endpoints' | 'random'>> = {},
+) {
+  const events: string[] = [];
   const process = w.process(id);
   const made = new BrokerClient({
     ...w.clientOptions(process),
+    ...options,
     registration: { id, addresses: {}, storeId },
     handlers: {
       onRegistered: (incarnation, resumed) =>
@@ -158,6 +168,54 @@ describe('brokers and their leader', () => {
     expect(old.events).toHaveLength(2);
     expect(young.client.hasLease()).toBe(true);
     expect(row('b1')).toMatchObject({ incarnation: 2, lifecycle: 'live' });
+  });
+
+  it('a resumption of its own that arrives late does not end it: it connects again', async () => {
+    const b1 = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => b1.client.hasLease());
+    const late = await RawBroker.open(w, 'n2');
+    expect(await late.register('b1', {}, 1)).toMatchObject({ type: 'register.ok', incarnation: 1 });
+    await w.until('it has resumed', () => b1.events.includes('resumed 1'));
+    await w.run(10_000);
+    expect(b1.events).toEqual(['registered 1', 'resumed 1']);
+    expect(b1.client.hasLease()).toBe(true);
+  });
+
+  describe('whose first registration was never answered', () => {
+    async function unanswered(): Promise<ReturnType<typeof client>> {
+      const mute: Route = {
+        subprotocols: [MSGPACK_SUBPROTOCOL],
+        maxPayloadBytes: 1_000,
+        onConnection: (connection) => {
+          connection.onMessage = () => connection.close(1001, 'the node goes down');
+        },
+      };
+      const listener = await w.network.netOf(w.process('n0')).listen('n0:1', { routes: { '/broker': mute } });
+      const b1 = client(w, 'b1', 's1', { endpoints: ['n0:1', 'n1:1'], random: { nextUint32: () => 0 } });
+      await w.until('it has a lease', () => b1.client.hasLease());
+      await w.settled(listener.close());
+      return b1;
+    }
+    const registerElsewhere = async (): Promise<unknown> =>
+      (await RawBroker.open(w, 'n2')).register('b1', { storeId: 's1' });
+
+    it('takes a newer incarnation for that one, once, and registers anew', async () => {
+      const b1 = await unanswered();
+      expect(await registerElsewhere()).toMatchObject({ incarnation: 2 });
+      await w.until('it has registered anew', () => b1.events.includes('registered 3'));
+      await w.until('it has a lease again', () => b1.client.hasLease());
+      expect(await registerElsewhere()).toMatchObject({ incarnation: 4 });
+      await w.run(10_000);
+      expect(b1.events).toEqual(['registered 1', 'registered 3', 'replaced']);
+    });
+
+    it('takes it for another process after a minute', async () => {
+      const b1 = await unanswered();
+      await w.run(60_000);
+      expect(await registerElsewhere()).toMatchObject({ incarnation: 2 });
+      await w.run(10_000);
+      expect(b1.events).toEqual(['registered 1', 'replaced']);
+    });
   });
 
   it('another store under the id of a living session is refused until that one is gone', async () => {

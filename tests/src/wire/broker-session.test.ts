@@ -37,7 +37,7 @@ describe.each(['json', 'msgpack'] as const)('a broker session over %s', (encodin
     expect(await b.request('heartbeat', { incarnation: 1 })).toMatchObject({ ...HEARTBEAT_OK, term: 1 });
   });
 
-  it('resumes on another node without a log entry; the old connection is closed with 4003 when it speaks', async () => {
+  it('resumes on another node without a log entry; the old connection is closed with 1013 when it speaks', async () => {
     const old = await open('n2');
     await old.register('b1');
     const entries = w.quorum.log.length;
@@ -48,7 +48,7 @@ describe.each(['json', 'msgpack'] as const)('a broker session over %s', (encodin
       error: { code: 'broker_connected' },
     });
     await w.run(10);
-    expect(old.closed?.code).toBe(4003);
+    expect(old.closed?.code).toBe(1013);
     expect(await young.request('heartbeat', { incarnation: 1 })).toMatchObject(HEARTBEAT_OK);
   });
 
