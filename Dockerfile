@@ -25,5 +25,5 @@ EXPOSE 7401 7501
 # Alive, not ready: a node without a quorum must not be restarted for it.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=10s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:7401/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "/opt/evenkeel/dist/src/main.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=8", "/opt/evenkeel/dist/src/main.js"]
 CMD ["--help"]

@@ -3,7 +3,6 @@
  * held up by. Every row is printed as a line of JSON for `planner.ts`.
  */
 import { setImmediate as turn } from 'node:timers/promises';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Assignment, Broker, Policy, Resource, Snapshot } from '../placement/index.ts';
 import type * as ClockModule from '../src/clock.ts';
 import type * as Control from '../src/control/index.ts';
@@ -11,13 +10,13 @@ import type * as Logger from '../src/logger.ts';
 import type { Change, StateView } from '../src/state/index.ts';
 import type { ChangeFeed } from '../src/watch/index.ts';
 import { built } from './built.ts';
+import { watchLoop } from './loop-stops.ts';
 import { NO_REPORTS, NOW_MS, placedBy, type Layout } from './planner-layouts.ts';
 import { emptyCluster, keyOf, scenesOf } from './planner-scenes.ts';
 import type { StopRow } from './planner-table.ts';
 
 /** Rows of one entry at most, as the planner's decisions come in the log. */
 const ROWS_PER_ENTRY = 500;
-const RESOLUTION_MS = 1;
 
 export async function measureStops(layout: Layout): Promise<void> {
   const { WorkerPlanner } = await built<typeof Control>('src/control/index.js');
@@ -31,18 +30,17 @@ export async function measureStops(layout: Layout): Promise<void> {
   });
   const measure = async (name: string, snapshot: Snapshot) => {
     globalThis.gc?.();
-    const loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-    loop.enable();
+    const endOfWatch = watchLoop();
     await state.become(snapshot);
     const began = performance.now();
     const made = await planner.plan(() => ({ nowMs: NOW_MS, reports: NO_REPORTS }));
-    loop.disable();
+    const { longestMs, p99Ms } = endOfWatch();
     const row: StopRow = {
       kind: 'stop',
       name,
       roundTripMs: performance.now() - began,
-      stopMs: Math.max(0, loop.max / 1e6 - RESOLUTION_MS),
-      p99Ms: Math.max(0, loop.percentile(99) / 1e6 - RESOLUTION_MS),
+      stopMs: longestMs,
+      p99Ms,
     };
     console.log(JSON.stringify(row));
     return made;

@@ -2,19 +2,21 @@
  * The planner at three sizes: a first placement, a settled pass, one after a small change, one broker joining,
  * draining, dying, a policy changed, and the same with every twentieth leadership skewed; beside it, on the same layouts,
  * a striped round robin and the plain greedy. Each layout runs in processes of its own: one that makes the passes, with
- * the young generation that the planner's thread has, and one that has them made in that thread. Linux only.
+ * the young generation that the planner's thread has, and one, launched as a node is, that has them made in that thread.
+ * Linux only.
  *   npm run bench:planner -- [--layouts 0,1,2]
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
+import { NODE_FLAGS } from '../tests/support/cluster.ts';
 import { LAYOUTS, type Layout } from './planner-layouts.ts';
 import { measurePasses } from './planner-passes.ts';
 import { printTables, type Measured } from './planner-table.ts';
 import { measureStops } from './planner-thread.ts';
 import { numbers } from './support.ts';
 
-/** A third of the planner thread's young generation: its two halves and what is promoted. */
+/** The planner thread's. */
 const SEMI_SPACE_MIB = 32;
 const HEAP_MIB = 8_192;
 
@@ -33,7 +35,7 @@ else {
   for (const n of numbers(values.layouts)) {
     const young = [`--max-semi-space-size=${SEMI_SPACE_MIB}`, '--expose-gc'];
     const passes = await rowsOf([...young, import.meta.filename, '--passes', String(n)]);
-    const stops = await rowsOf(['--expose-gc', import.meta.filename, '--stops', String(n)]);
+    const stops = await rowsOf([...NODE_FLAGS, '--expose-gc', import.meta.filename, '--stops', String(n)]);
     const measured: Measured = { layout: layoutOf(n), rows: [...passes, ...stops] };
     printTables(measured, before);
     before = measured;

@@ -1,4 +1,5 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=8
+// The young generation is kept small: emptying a full one is what holds the event loop, and with it Raft, longest.
 import { buildProgram, processEnvironment, runProgram } from './cli/index.ts';
 
 const environment = processEnvironment();

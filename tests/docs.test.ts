@@ -6,8 +6,10 @@ import { buildProgram } from '../src/cli/index.ts';
 import { parseClusterFile } from '../src/cluster-file/index.ts';
 import { RPC_METHODS } from '../src/wire/index.ts';
 import { leaves } from './support/cli.ts';
+import { NODE_FLAGS } from './support/cluster.ts';
 
-const doc = (name: string): string => readFileSync(join(import.meta.dirname, '..', 'docs', name), 'utf8');
+const root = (name: string): string => readFileSync(join(import.meta.dirname, '..', name), 'utf8');
+const doc = (name: string): string => root(join('docs', name));
 
 describe('docs/api.md', () => {
   const COMMON = ['deadlineMs', 'consistency', 'requestId'];
@@ -25,6 +27,19 @@ describe('docs/api.md', () => {
   it('has no method that does not exist', () => {
     const rows = doc('api.md').match(/^\| `[a-zA-Z.]+` \| (read|write) \|/gm) ?? [];
     expect(rows).toHaveLength(RPC_METHODS.length);
+  });
+});
+
+describe('the flags that a node is started with', () => {
+  const flags = NODE_FLAGS.join(' ');
+
+  it.each(['README.md', 'package.json'])('are the same in %s', (name) => {
+    expect(root(name)).toContain(`node ${flags} dist/src/main.js`);
+  });
+
+  it('are the same in the image', () => {
+    const words = ['node', ...NODE_FLAGS, '/opt/evenkeel/dist/src/main.js'].map((word) => `"${word}"`);
+    expect(root('Dockerfile')).toContain(`ENTRYPOINT [${words.join(', ')}]`);
   });
 });
 

@@ -1,11 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..', '..');
 export const MAIN = join(ROOT, 'dist', 'src', 'main.js');
+/** What the binary's first line has Node started with. */
+export const NODE_FLAGS: readonly string[] = /^#!.* node (.*)$/m
+  .exec(readFileSync(join(ROOT, 'src', 'main.ts'), 'utf8'))![1]!
+  .split(' ');
 
 /** Ports that were free a moment ago; distinct among themselves. */
 export async function freePorts(count: number): Promise<number[]> {
@@ -38,7 +42,7 @@ export class Process {
   stderr = '';
 
   constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    this.child = spawn(process.execPath, [MAIN, ...args], {
+    this.child = spawn(process.execPath, [...NODE_FLAGS, MAIN, ...args], {
       env: { ...process.env, NO_COLOR: '1', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
