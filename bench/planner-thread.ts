@@ -2,7 +2,7 @@
  * The same passes through the planner's thread, fed as `control` feeds it: what this one, which would run Raft, is
  * held up by. Every row is printed as a line of JSON for `planner.ts`.
  */
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout } from 'node:timers/promises';
 import type { Assignment, Broker, Policy, Resource, Snapshot } from '../placement/index.ts';
 import type * as ClockModule from '../src/clock.ts';
 import type * as Control from '../src/control/index.ts';
@@ -17,6 +17,8 @@ import type { StopRow } from './planner-table.ts';
 
 /** Rows of one entry at most, as the planner's decisions come in the log. */
 const ROWS_PER_ENTRY = 500;
+/** What the row before has left behind is swept up meanwhile, which an allocation would wait for. */
+const SWEEPING_MS = 1_000;
 
 export async function measureStops(layout: Layout): Promise<void> {
   const { WorkerPlanner } = await built<typeof Control>('src/control/index.js');
@@ -30,6 +32,7 @@ export async function measureStops(layout: Layout): Promise<void> {
   });
   const measure = async (name: string, snapshot: Snapshot) => {
     globalThis.gc?.();
+    await setTimeout(SWEEPING_MS);
     const endOfWatch = watchLoop();
     await state.become(snapshot);
     const began = performance.now();

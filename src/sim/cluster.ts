@@ -232,6 +232,7 @@ export class SimCluster {
     if (host.process === null || !this.#isSpare(id)) return false;
     this.kill(id, { powerCut: true, downMs });
     host.disk.wipe();
+    this.copies.wiped(id);
     return true;
   }
 

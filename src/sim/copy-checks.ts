@@ -26,6 +26,8 @@ export class CopyChecks {
   readonly #brokers: () => ReadonlyMap<string, RunningBroker>;
   /** The newest row of each shard that any member has applied. */
   readonly #rows = new Map<string, AssignmentRow>();
+  /** Brokers whose disks a fault has emptied. */
+  readonly #wiped = new Set<string>();
 
   constructor(records: RecordChecks, brokers: () => ReadonlyMap<string, RunningBroker>) {
     this.#records = records;
@@ -36,7 +38,18 @@ export class CopyChecks {
   applied(row: AssignmentRow): void {
     if ((this.#rows.get(row.shard)?.generation ?? -1) >= row.generation) return;
     this.#rows.set(row.shard, row);
+    const [only = ''] = row.inSync;
+    const isGone = this.#wiped.has(only) && this.#brokers().get(only)?.isRegistered !== true;
+    if (row.inSync.length === 1 && isGone) this.#records.lose(row.shard);
     this.#holdAcknowledged(row);
+  }
+
+  /**
+   * A broker's disk is empty from now on. No fault does that to the only one that is in sync; but another that was silent
+   * already may still be counted out before this one registers anew.
+   */
+  wiped(broker: string): void {
+    this.#wiped.add(broker);
   }
 
   /** A client was told that its records are kept. */

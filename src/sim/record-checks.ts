@@ -11,13 +11,20 @@ export interface SeenRecord {
 export class RecordChecks {
   readonly #shards = new Map<string, Map<number, string>>();
   readonly #acknowledgedEnds = new Map<string, number>();
+  readonly #lost = new Set<string>();
 
   /** Everything below was acknowledged by now. */
   acknowledgedEnd(shard: string): number {
-    return this.#acknowledgedEnds.get(shard) ?? 0;
+    return this.#lost.has(shard) ? 0 : (this.#acknowledgedEnds.get(shard) ?? 0);
+  }
+
+  /** The faults themselves have destroyed the last copy of what was acknowledged: nothing is expected of the shard any more. */
+  lose(shard: string): void {
+    this.#lost.add(shard);
   }
 
   acknowledged(shard: string, offset: number, value: string, broker: string): void {
+    if (this.#lost.has(shard)) return;
     this.#see(shard, offset, value, broker);
     this.#acknowledgedEnds.set(shard, Math.max(this.acknowledgedEnd(shard), offset + 1));
   }
@@ -29,6 +36,7 @@ export class RecordChecks {
     leastEnd: number,
     broker: string,
   ): void {
+    if (this.#lost.has(shard)) return;
     if (answer.end < leastEnd) {
       throw new Error(
         `unsafe: ${broker} reads ${shard} up to ${answer.end}, ${leastEnd} was acknowledged before`,

@@ -98,6 +98,7 @@ class Run {
     faults.heal();
     await this.#progress();
     const leaders = this.#cluster.checks.leaderCount;
+    if (this.#plan.brokers.length > 0) this.#guard(this.#giveUpLost());
     const idle = (): boolean => clients.every((client) => client.done);
     await this.#within(REST_MS, 'every client is done', idle);
     await world.run({ untilMs: Math.max(LEAST_MS, world.nowMs) });
@@ -197,7 +198,6 @@ class Run {
   async #settle(drained: readonly string[]): Promise<void> {
     const waiting = new Set(drained);
     for (const broker of drained) this.#guard(this.#takeBack(broker).then(() => void waiting.delete(broker)));
-    this.#guard(this.#giveUpLost());
     let unsettled: string | null = null;
     await this.#within(
       SETTLE_MS,
@@ -217,7 +217,8 @@ class Run {
 
   /**
    * A shard placed on one broker alone, which then came back with an empty disk, waits for its operator. The faults
-   * wipe no broker that alone holds what was acknowledged, so nothing that was may be missing afterwards.
+   * wipe no broker that alone holds what was acknowledged, so nothing that was may be missing afterwards (but see
+   * `CopyChecks.wiped`).
    */
   async #giveUpLost(): Promise<void> {
     while (!this.#settled) {

@@ -78,6 +78,29 @@ describe('CopyChecks', () => {
     expect(() => checks.acknowledged(SHARD)).toThrow('at generation 3');
   });
 
+  it('expects nothing of a shard whose last in-sync copy a fault has emptied, and everything otherwise', () => {
+    const lost = (prepare: (w: ReturnType<typeof world>) => void) => {
+      const w = world({ b1: 1, b2: 1 });
+      w.records.acknowledged(SHARD, 0, 'a', 'b1');
+      prepare(w);
+      w.checks.applied(row(2, ['b2']));
+      return w.records.acknowledgedEnd(SHARD) === 0;
+    };
+    const dies = ({ checks, registered }: ReturnType<typeof world>): void => {
+      checks.wiped('b2');
+      registered.delete('b2');
+    };
+    expect(lost(dies)).toBe(true);
+    expect(lost(({ checks }) => checks.wiped('b2'))).toBe(false);
+    expect(lost(({ registered }) => void registered.delete('b2'))).toBe(false);
+    const w = world({ b1: 1, b2: 1 });
+    w.records.acknowledged(SHARD, 0, 'a', 'b1');
+    dies(w);
+    w.checks.applied(row(2, ['b1', 'b2']));
+    w.checks.applied(row(3, ['b1']));
+    expect(w.records.acknowledgedEnd(SHARD)).toBe(1);
+  });
+
   it('at rest, what in-sync copies have on disk', () => {
     const { checks, records } = world({ b1: 1, b2: 1 });
     checks.applied(row(1, ['b1', 'b2']));

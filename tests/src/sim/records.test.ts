@@ -21,6 +21,17 @@ describe('RecordChecks', () => {
     expect(checks.count).toBe(2);
   });
 
+  it('expects nothing more of a shard that is lost', () => {
+    const checks = new RecordChecks();
+    for (const shard of ['s', 't']) checks.acknowledged(shard, 0, 'a', 'b1');
+    checks.lose('s');
+    expect([checks.acknowledgedEnd('s'), checks.acknowledgedEnd('t')]).toEqual([0, 1]);
+    checks.read('s', { records: [], end: 0 }, 1, 'b2');
+    checks.acknowledged('s', 0, 'b', 'b2');
+    checks.copy('s', [], 'b2');
+    expect(() => checks.copy('t', [], 'b2')).toThrow('unsafe');
+  });
+
   it('two records at one offset, of one shard only', () => {
     const checks = new RecordChecks();
     checks.acknowledged('s', 0, 'a', 'b1');
