@@ -7,7 +7,8 @@ import type { Assignment, Broker, Policy, Resource, Snapshot } from '../placemen
 import type * as ClockModule from '../src/clock.ts';
 import type * as Control from '../src/control/index.ts';
 import type * as Logger from '../src/logger.ts';
-import type { Change, StateView } from '../src/state/index.ts';
+import type * as StateModule from '../src/state/index.ts';
+import type { Change, ShardMap, StateView } from '../src/state/index.ts';
 import type { ChangeFeed } from '../src/watch/index.ts';
 import { built } from './built.ts';
 import { watchLoop } from './loop-stops.ts';
@@ -23,9 +24,10 @@ const SWEEPING_MS = 1_000;
 export async function measureStops(layout: Layout): Promise<void> {
   const { WorkerPlanner } = await built<typeof Control>('src/control/index.js');
   const { createSystemClock } = await built<typeof ClockModule>('src/clock.js');
+  const { ShardMap } = await built<typeof StateModule>('src/state/index.js');
   const { SILENT_LOGGER } = await built<typeof Logger>('src/logger.js');
   const base = emptyCluster(layout);
-  const state = new FedState(base);
+  const state = new FedState(base, new ShardMap());
   const planner = new WorkerPlanner(state.view, state.feed, {
     clock: createSystemClock(),
     log: SILENT_LOGGER,
@@ -58,12 +60,13 @@ export async function measureStops(layout: Layout): Promise<void> {
 class FedState {
   readonly #brokers = new Map<string, Broker>();
   readonly #resources = new Map<string, Resource>();
-  readonly #assignments = new Map<string, Assignment>();
+  readonly #assignments: ShardMap<Assignment>;
   #policy: Policy;
   #revision = 0;
   #onChanges: Parameters<ChangeFeed['subscribe']>[1] = () => {};
 
-  constructor({ brokers, resources, policy }: Snapshot) {
+  constructor({ brokers, resources, policy }: Snapshot, assignments: ShardMap<Assignment>) {
+    this.#assignments = assignments;
     for (const row of brokers) this.#brokers.set(row.id, row);
     for (const row of resources) this.#resources.set(keyOf(row), row);
     this.#policy = policy;

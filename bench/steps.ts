@@ -188,7 +188,10 @@ const { DEFAULT_POLICY } = await built<typeof placementModule>('placement/index.
 const placed = placedBy(plan({ ...empty, policy: DEFAULT_POLICY }, NO_REPORTS));
 const log = logOf(resources, placed);
 const view = new Member(log).machine.view;
-const led = [...view.assignments.values()].filter(({ leader }) => leader === 'b1').slice(0, REPORTED);
+const led = view.assignments
+  .list()
+  .filter(({ leader }) => leader === 'b1')
+  .slice(0, REPORTED);
 const incarnation = view.brokers.get('b1')?.incarnation ?? 0;
 const of = { broker: 'b1', incarnation };
 const reported = led.map(({ shard, generation }) => ({ shard, generation, inSync: ['b1'], drained: false }));

@@ -1,13 +1,7 @@
 import type { Clock } from '../raft/index.ts';
 import type { PassPlan } from './control/index.ts';
 import type { StateView } from './state/index.ts';
-import {
-  countReplication,
-  countSpreads,
-  inSlices,
-  perRevisionInSlices,
-  sumReplication,
-} from './wire/index.ts';
+import { countReplication, countSpreads, perRevisionInSlices, sumReplication } from './wire/index.ts';
 
 /** What the metrics say of placement. */
 export interface PlacementFigures {
@@ -31,16 +25,15 @@ export const placementFigures = perRevisionInSlices(takeFigures);
 
 async function takeFigures(state: StateView, clock: Clock): Promise<PlacementFigures> {
   const moves = new Map<string, MoveCount>();
-  const counted = inSlices([...state.assignments.values()], clock, ({ move }) => {
-    if (move === null) return;
+  for (const { move } of state.moving.values()) {
+    if (move === null) continue;
     const { step, reason } = move;
     const row = moves.get(`${step} ${reason}`) ?? { step, reason, count: 0 };
     row.count += 1;
     moves.set(`${step} ${reason}`, row);
-  });
+  }
   const spreads = await countSpreads(state, clock);
   const { leaderless, short } = sumReplication(await countReplication(state, clock));
-  await counted;
   return {
     maxLeaderSpread: spreads.maxLeaderSpreadPerResource,
     outOfLevel: spreads.resourcesOutOfLevel,

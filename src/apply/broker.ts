@@ -39,7 +39,7 @@ function* comeBack(
   broker: string,
   { incarnation, first }: { incarnation: number; first: boolean },
 ): Sliced<void> {
-  for (const row of rowsOn(state, broker)) {
+  for (const row of yield* rowsOn(state, broker)) {
     if (row.leader === broker) {
       const move = row.move?.step === 'fenced' ? { ...row.move, step: 'staged' as const } : row.move;
       rewrite(state, row, { state: 'assigning', move, drained: false }, { opensEpoch: true });
@@ -54,7 +54,7 @@ function* comeBack(
 
 /** Another store, or none named: it holds nothing of what the old one held. */
 function* startEmpty(state: ClusterState, broker: string, incarnation: number): Sliced<void> {
-  for (const row of rowsOn(state, broker)) {
+  for (const row of yield* rowsOn(state, broker)) {
     const inSync = without(row.inSync, broker);
     rewrite(state, row, { ...restaged(row, broker, incarnation), inSync, drained: false });
     yield;
@@ -83,7 +83,7 @@ export function* setLifecycle(state: ClusterState, command: Of<'setLifecycle'>):
   if (row.lifecycle === lifecycle || row.lifecycle === 'left') return done({ lifecycle: row.lifecycle });
   const downSinceMs = row.downSinceMs ?? Math.min(command.silentSinceMs, state.timeMs);
   state.putBroker({ ...row, lifecycle, downSinceMs });
-  for (const assignment of rowsOn(state, broker)) {
+  for (const assignment of yield* rowsOn(state, broker)) {
     const inSync = without(assignment.inSync, broker);
     if (inSync.length < assignment.inSync.length && inSync.length > 0) rewrite(state, assignment, { inSync });
     yield;
@@ -100,9 +100,9 @@ export function setDrain(state: ClusterState, { broker, drain }: Of<'setDrain'>)
   return done({ lifecycle });
 }
 
-export function removeBroker(state: ClusterState, { broker }: Of<'removeBroker'>): Outcome {
+export function* removeBroker(state: ClusterState, { broker }: Of<'removeBroker'>): Sliced<Outcome> {
   if (!state.brokers.has(broker)) return unknownBroker(broker);
-  const held = rowsOn(state, broker).map((row) => row.shard);
+  const held = (yield* rowsOn(state, broker)).map((row) => row.shard);
   if (held.length > 0) {
     return refuse(
       'refused',

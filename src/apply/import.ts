@@ -6,6 +6,7 @@ import {
   type ClusterRows,
   type Command,
 } from '../command/index.ts';
+import type { Assignment } from '../../placement/index.ts';
 import type { ClusterState } from '../state/index.ts';
 import { done, refuse, type Outcome, type Sliced } from './outcome.ts';
 
@@ -37,7 +38,8 @@ export function* importCommit(state: ClusterState, command: Of<'importCommit'>):
   const rows: ClusterRows = {
     brokers: parts.flatMap((part) => part.brokers),
     resources: parts.flatMap((part) => part.resources),
-    assignments: parts.flatMap((part) => part.assignments),
+    // A million rows; `flatMap` takes them one by one.
+    assignments: new Array<Assignment>().concat(...parts.map((part) => part.assignments)),
   };
   const problem = yield* clusterProblems(rows);
   if (problem !== null) return refuse(problem.code, problem.message);
@@ -52,7 +54,7 @@ function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
   // On a used cluster every counter starts above what it ever had: brokers and watchers must not mistake an
   // imported row for one that they have seen.
   const offset = state.maxGeneration;
-  for (const shard of [...state.assignments.keys()]) {
+  for (const { shard } of state.assignments.list()) {
     state.deleteAssignment(shard);
     yield;
   }
@@ -62,7 +64,10 @@ function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
   }
   for (const id of [...state.brokers.keys()]) state.deleteBroker(id);
   const floor = state.header.incarnationFloor;
+  // Imported times are another cluster's: this one's clock goes on from the latest of them.
+  let latestMs = 0;
   for (const broker of rows.brokers) {
+    latestMs = Math.max(latestMs, broker.registeredAtMs, broker.downSinceMs ?? 0);
     state.putBroker({
       ...broker,
       // Never that of a session which lives, even where the file counts from 0: its broker has to register again.
@@ -89,19 +94,8 @@ function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
       stagedIncarnation: row.move === null ? null : (state.brokers.get(row.move.to)?.incarnation ?? null),
       decision: null,
     });
+    latestMs = Math.max(latestMs, row.move?.startedAtMs ?? 0, row.move?.progressAtMs ?? 0);
     yield;
   }
-  state.raiseTime(latestTime(rows));
-}
-
-/** Imported times are another cluster's: this one's clock goes on from the latest of them. */
-function latestTime(rows: ClusterRows): number {
-  let latest = 0;
-  for (const { registeredAtMs, downSinceMs } of rows.brokers) {
-    latest = Math.max(latest, registeredAtMs, downSinceMs ?? 0);
-  }
-  for (const { move } of rows.assignments) {
-    latest = Math.max(latest, move?.startedAtMs ?? 0, move?.progressAtMs ?? 0);
-  }
-  return latest;
+  state.raiseTime(latestMs);
 }

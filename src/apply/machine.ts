@@ -128,9 +128,10 @@ export class Machine implements StateMachine {
 function rowsOf(state: ClusterState, command: Command): number {
   switch (command.type) {
     case 'registerBroker':
-      return state.shardsOn(command.broker.id).size;
+      return state.copies.get(command.broker.id) ?? 0;
     case 'setLifecycle':
-      return state.shardsOn(command.broker).size;
+    case 'removeBroker':
+      return state.copies.get(command.broker) ?? 0;
     case 'deleteResource':
       return state.resources.get(resourceKey(command))?.shards ?? 0;
     case 'placement':
@@ -141,7 +142,6 @@ function rowsOf(state: ClusterState, command: Command): number {
     case 'importCommit':
       return Infinity;
     case 'setDrain':
-    case 'removeBroker':
     case 'createResource':
     case 'alterResource':
     case 'setPolicy':
@@ -178,7 +178,7 @@ function* dispatch(state: ClusterState, command: Command): Sliced<Outcome> {
     case 'setDrain':
       return setDrain(state, command);
     case 'removeBroker':
-      return removeBroker(state, command);
+      return yield* removeBroker(state, command);
     case 'createResource':
       return createResource(state, command);
     case 'alterResource':

@@ -38,7 +38,7 @@ function writeRow(state: ClusterState, row: PlacementRow): RowResult {
   const current = state.assignments.get(shard);
   const refusal = refusalOf(current, row, {
     broker: (id) => state.brokers.get(id),
-    copies: (id) => state.shardsOn(id).size,
+    copies: (id) => state.copies.get(id) ?? 0,
     slots: state.slots,
     policy: state.policy,
     durable: resource.durable,

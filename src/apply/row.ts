@@ -1,5 +1,9 @@
 import { compareStrings, splitShard, type Assignment } from '../../placement/index.ts';
 import type { AssignmentRow, ClusterState } from '../state/index.ts';
+import type { Sliced } from './outcome.ts';
+
+/** Rows found in the time that writing one takes. */
+const FINDS_PER_WRITE = 10;
 
 /** Part of a row that a registration, a lifecycle change, a report or a confirm replaces. */
 export type RowPatch = Partial<
@@ -32,10 +36,24 @@ export function keepsDrained(row: Assignment, next: Assignment): boolean {
 }
 
 /** The rows that name a broker, by shard: as a copy, a move's destination included. */
-export function rowsOn(state: ClusterState, broker: string): AssignmentRow[] {
-  return Array.from(state.shardsOn(broker), (shard) => ({ shard, ...splitShard(shard) }))
-    .sort((x, y) => compareStrings(x.resource, y.resource) || x.number - y.number)
-    .flatMap(({ shard }) => state.assignments.get(shard) ?? []);
+export function* rowsOn(state: ClusterState, broker: string): Sliced<AssignmentRow[]> {
+  const found = new Map<string, { readonly number: number; readonly row: AssignmentRow }[]>();
+  let looked = 0;
+  for (const shard of state.shardsOn(broker)) {
+    const { resource, number } = splitShard(shard);
+    const row = state.assignments.get(shard);
+    const rows = found.get(resource);
+    if (row === undefined) throw new Error(`${shard} is counted for ${broker} and has no row`);
+    if (rows === undefined) found.set(resource, [{ number, row }]);
+    else rows.push({ number, row });
+    looked += 1;
+    if (looked % FINDS_PER_WRITE === 0) yield;
+  }
+  const ordered: AssignmentRow[] = [];
+  for (const [, rows] of [...found].sort(([x], [y]) => compareStrings(x, y))) {
+    for (const { row } of rows.sort((x, y) => x.number - y.number)) ordered.push(row);
+  }
+  return ordered;
 }
 
 export function without(brokers: readonly string[], broker: string): readonly string[] {

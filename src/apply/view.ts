@@ -21,6 +21,12 @@ export function liveView(current: () => StateView): StateView {
     get assignments() {
       return current().assignments;
     },
+    get copies() {
+      return current().copies;
+    },
+    get moving() {
+      return current().moving;
+    },
     get policy() {
       return current().policy;
     },

@@ -1,5 +1,5 @@
 import { assignmentRow, clusterFile, type Assignment, type ClusterFile } from '../../placement/index.ts';
-import { inShardOrder, type StateView } from '../state/index.ts';
+import { inShardOrder, type AssignmentRow, type BrokerRow, type StateView } from '../state/index.ts';
 
 /** Rows copied into the file between two steps: about a millisecond. */
 const ROWS_PER_STEP = 2_000;
@@ -9,14 +9,15 @@ const ROWS_PER_STEP = 2_000;
  * time. Rows are immutable, so they are put in order step by step, whatever is applied meanwhile.
  */
 export function* exportCluster(state: StateView, nowMs: number): Generator<void, ClusterFile, void> {
-  const taken = [...state.assignments.values()];
-  const file = clusterFile({
-    timeMs: isTimed(state) ? nowMs : undefined,
-    brokers: state.brokers.values(),
-    resources: state.resources.values(),
+  const taken = state.assignments.list();
+  const rows = {
+    brokers: [...state.brokers.values()],
+    resources: [...state.resources.values()],
     assignments: [],
     policy: state.policy,
-  });
+  };
+  const timed = rows.brokers.some(isSilent) || (yield* hasTimed(taken));
+  const file = clusterFile({ timeMs: timed ? nowMs : undefined, ...rows });
   const assignments: Assignment[] = [];
   for (const row of yield* inShardOrder(taken)) {
     assignments.push(assignmentRow(row));
@@ -25,11 +26,16 @@ export function* exportCluster(state: StateView, nowMs: number): Generator<void,
   return { ...file, assignments };
 }
 
-/** Whether a row carries a time that the planner compares with now. A settled cluster's export stays the same. */
-export function isTimed({ brokers, assignments }: StateView): boolean {
-  for (const { lifecycle } of brokers.values()) if (lifecycle === 'down' || lifecycle === 'left') return true;
-  for (const { move, inSync, replicas } of assignments.values()) {
+/** A broker whose row carries a time that the planner compares with now. A settled cluster's export stays the same. */
+function isSilent({ lifecycle }: BrokerRow): boolean {
+  return lifecycle === 'down' || lifecycle === 'left';
+}
+
+/** Whether one of these does. */
+function* hasTimed(rows: readonly AssignmentRow[]): Generator<void, boolean, void> {
+  for (const [i, { move, inSync, replicas }] of rows.entries()) {
     if (move !== null || inSync.length < replicas.length) return true;
+    if (i % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield;
   }
   return false;
 }

@@ -5,6 +5,7 @@ import {
   type Broker,
   type Resource,
 } from '../../placement/index.ts';
+import { ShardMap } from '../state/index.ts';
 import { MAX_BROKERS, MAX_COUNTER, MAX_RESOURCES, MAX_SHARDS } from './limits.ts';
 import { parseShard, quote } from './names.ts';
 import { brokerProblem, notAShard, resourceProblem, type Problem } from './validate.ts';
@@ -43,13 +44,13 @@ export function* clusterProblems(rows: ClusterRows): Generator<void, Problem | n
     shards += resource.shards;
     yield;
   }
-  const seen = new Set<string>();
+  const seen = new ShardMap<true>();
   for (const assignment of rows.assignments) {
     const problem = assignmentProblem(assignment, brokers, resources);
     if (problem !== null) return problem;
     if (seen.has(assignment.shard))
       return invalid(`${assignment.shard} is assigned twice: leave one of them out`);
-    seen.add(assignment.shard);
+    seen.set(assignment.shard, true);
     yield;
   }
   return (

@@ -101,7 +101,7 @@ export function snapshotOf(state: StateView, nowMs: number): Snapshot {
     nowMs,
     brokers: [...state.brokers.values()],
     resources: [...state.resources.values()],
-    assignments: [...state.assignments.values()],
+    assignments: state.assignments.list(),
     policy: state.policy,
     firstRegisteredAtMs: state.firstRegisteredAtMs,
   };

@@ -1,7 +1,8 @@
 import { assignmentRow } from '../../placement/index.ts';
-import type { Change, StateView } from '../state/index.ts';
+import type { AssignmentRow, Change, StateView } from '../state/index.ts';
 import type { ChangeFeed } from '../watch/index.ts';
 import { ROWS_PER_MESSAGE, type StatePart } from './planner-messages.ts';
+import { ShardQueue } from './shard-queue.ts';
 
 /**
  * Cuts the state, and then what changes of it, into parts of at most 1,000 rows. It notes only which rows are to be
@@ -13,9 +14,9 @@ export class StateFeeder {
   readonly #onChange: () => void;
   readonly #brokers = new Set<string>();
   readonly #resources = new Set<string>();
-  readonly #assignments = new Set<string>();
+  readonly #assignments = new ShardQueue();
   /** Rows not visited yet of those there were at the beginning. Never a live iterator: it would miss what an entry that is applied in turns has removed so far. */
-  #rest: Iterator<string> | null = null;
+  #rest: Iterator<AssignmentRow> | null = null;
   #unsubscribe: () => void = () => {};
 
   /** `onChange`: there is something to send. */
@@ -31,7 +32,7 @@ export class StateFeeder {
     this.#assignments.clear();
     for (const id of this.#state.brokers.keys()) this.#brokers.add(id);
     for (const key of this.#state.resources.keys()) this.#resources.add(key);
-    this.#rest = [...this.#state.assignments.keys()].values();
+    this.#rest = this.#state.assignments.list().values();
     onReset();
     this.#unsubscribe = this.#feed.subscribe(
       this.#state.revision,
@@ -70,11 +71,11 @@ export class StateFeeder {
       if (row === undefined) rows.goneAssignments.push(shard);
       else rows.assignments.push(assignmentRow(row));
     };
-    take(this.#assignments, rows.room(), send);
+    this.#assignments.take(rows.room()).forEach(send);
     while (this.#rest !== null && rows.room() > 0) {
       const { done, value } = this.#rest.next();
       if (done === true) this.#rest = null;
-      else send(value);
+      else send(value.shard);
     }
     return rows.part();
   }

@@ -128,18 +128,13 @@ export class Tenure {
 
   /** Whether any assignment names the broker, as a copy or as a move's destination. */
   isNamed(broker: string): boolean {
-    for (const row of this.#options.plane.state.assignments.values()) {
-      if (row.replicas.includes(broker) || row.move?.to === broker) return true;
-    }
-    return false;
+    return this.#options.plane.state.copies.has(broker);
   }
 
   #follow(): void {
     const { plane } = this.#options;
     this.moving.clear();
-    for (const row of plane.state.assignments.values()) {
-      if (row.move !== null) this.moving.set(row.shard, row);
-    }
+    for (const [shard, row] of plane.state.moving) this.moving.set(shard, row);
     this.#unsubscribe = plane.feed.subscribe(
       plane.state.revision,
       (set) => this.#take(set),

@@ -8,7 +8,7 @@ export class RowChecks {
 
   constructor(state: StateView) {
     this.#state = state;
-    for (const { generation } of state.assignments.values()) this.#saw(generation);
+    for (const { generation } of state.assignments.list()) this.#saw(generation);
   }
 
   applied({ changes }: ChangeSet): void {
@@ -32,7 +32,7 @@ export class RowChecks {
 
   #capsHold(): void {
     const copies = new Map<string, number>();
-    for (const row of this.#state.assignments.values()) {
+    for (const row of this.#state.assignments.list()) {
       for (const id of row.replicas) copies.set(id, (copies.get(id) ?? 0) + 1);
     }
     for (const { id, maxShards } of this.#state.brokers.values()) {

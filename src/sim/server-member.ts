@@ -109,7 +109,7 @@ function checkRows({ state, feed }: Plane, world: SimWorld, copies: CopyChecks):
   };
   const follow = (): void => {
     guarded(() => {
-      for (const row of state.assignments.values()) copies.applied(row);
+      for (const row of state.assignments.list()) copies.applied(row);
     });
     feed.subscribe(
       state.revision,
@@ -166,9 +166,9 @@ class ServerMember implements Member, PlacementView {
   isSpare(broker: string): boolean {
     const { assignments, brokers } = this.#node.plane.state;
     const isUp = [...brokers.values()].every(({ lifecycle }) => lifecycle !== 'down');
-    const isHeldTwice = [...assignments.values()].every(
-      ({ inSync }) => !inSync.includes(broker) || inSync.length > 1,
-    );
+    const isHeldTwice = assignments
+      .list()
+      .every(({ inSync }) => !inSync.includes(broker) || inSync.length > 1);
     return isUp && isHeldTwice;
   }
 
@@ -179,7 +179,10 @@ class ServerMember implements Member, PlacementView {
   lost(): string[] {
     const { assignments, brokers } = this.#node.plane.state;
     if ([...brokers.values()].some(({ lifecycle }) => lifecycle !== 'live')) return [];
-    return [...assignments.values()].filter(({ inSync }) => inSync.length === 0).map(({ shard }) => shard);
+    return assignments
+      .list()
+      .filter(({ inSync }) => inSync.length === 0)
+      .map(({ shard }) => shard);
   }
 
   async abandon(shard: string, deadlineMs: number): Promise<void> {

@@ -1,9 +1,12 @@
 import { DEFAULT_POLICY, MoveSlots, resourceKey, type Policy } from '../../placement/index.ts';
 import { hashRow, StateHash } from './hash.ts';
 import { canonicalAssignment, canonicalBroker, canonicalPolicy, canonicalResource } from './rows.ts';
+import { HeldRows } from './held-rows.ts';
 import { Sessions } from './sessions.ts';
+import type { ShardRows } from './shard-map.ts';
+import { ShardSet } from './shard-set.ts';
 import { StagedImports } from './staged-imports.ts';
-import { Table } from './table.ts';
+import { ShardTable, Table } from './table.ts';
 import type { AssignmentRow, BrokerRow, Change, ChangeSet, ResourceRow, StateView } from './types.ts';
 
 /** `hashAt` is taken at its multiples, so that members compare under load. */
@@ -37,6 +40,13 @@ const EMPTY: Header = {
   hashAt: { index: 0, hash: '0000000000000000' },
 };
 
+/** What readers see of the state while an entry is applied in parts. */
+interface HeldState {
+  readonly view: StateView;
+  readonly copies: HeldRows<string, number>;
+  readonly moving: HeldRows<string, AssignmentRow>;
+}
+
 /**
  * The replicated state. Written by `src/apply` alone, one entry at a time: `begin`, any number of writes,
  * `end`, which answers what readers can see to have changed. Hash, tallies and indexes are kept as rows change.
@@ -45,15 +55,17 @@ export class ClusterState implements StateView {
   readonly #hash = new StateHash();
   readonly #brokers = new Table<string, BrokerRow>(this.#hash, 'broker', canonicalBroker);
   readonly #resources = new Table<string, ResourceRow>(this.#hash, 'resource', canonicalResource);
-  readonly #assignments = new Table<string, AssignmentRow>(this.#hash, 'assignment', canonicalAssignment);
+  readonly #assignments = new ShardTable<AssignmentRow>(this.#hash, 'assignment', canonicalAssignment);
   readonly sessions = new Sessions(this.#hash);
   readonly imports = new StagedImports(this.#hash);
   readonly slots = new MoveSlots();
-  readonly #shardsOn = new Map<string, Set<string>>();
+  readonly #shardsOn = new Map<string, ShardSet>();
+  readonly #copies = new Map<string, number>();
+  readonly #moving = new Map<string, AssignmentRow>();
   #shardCount = 0;
   readonly #header: MutableHeader = { ...EMPTY };
   #changes: Change[] = [];
-  #held: StateView | null = null;
+  #held: HeldState | null = null;
 
   /** As it is now. */
   get header(): Header {
@@ -74,8 +86,14 @@ export class ClusterState implements StateView {
   get resources(): ReadonlyMap<string, ResourceRow> {
     return this.#resources.rows;
   }
-  get assignments(): ReadonlyMap<string, AssignmentRow> {
+  get assignments(): ShardRows<AssignmentRow> {
     return this.#assignments.rows;
+  }
+  get copies(): ReadonlyMap<string, number> {
+    return this.#copies;
+  }
+  get moving(): ReadonlyMap<string, AssignmentRow> {
+    return this.#moving;
   }
   get policy(): Policy {
     return this.#header.policy;
@@ -104,13 +122,13 @@ export class ClusterState implements StateView {
   }
 
   /** Shards with a copy on this broker, a staged or joining one included. In no order. */
-  shardsOn(broker: string): ReadonlySet<string> {
-    return this.#shardsOn.get(broker) ?? NONE;
+  shardsOn(broker: string): Iterable<string> {
+    return this.#shardsOn.get(broker) ?? [];
   }
 
   /** What readers see: all of this but for the entry that `hold` was called for. */
   get shown(): StateView {
-    return this.#held ?? this;
+    return this.#held?.view ?? this;
   }
 
   get isHeld(): boolean {
@@ -120,13 +138,18 @@ export class ClusterState implements StateView {
   /** Called before `begin`, for an entry whose rows are written over several turns: until its `end` nobody sees any of it. */
   hold(): void {
     const { incarnationFloor: _internal, ...counters } = this.#header;
-    this.#held = {
+    const copies = new HeldRows(this.#copies);
+    const moving = new HeldRows(this.#moving);
+    const view: StateView = {
       ...counters,
       stateHash: this.stateHash,
       brokers: this.#brokers.hold(),
       resources: this.#resources.hold(),
       assignments: this.#assignments.hold(),
+      copies,
+      moving,
     };
+    this.#held = { view, copies, moving };
   }
 
   /** Starts the entry at `index`: the next one, always. Time never falls. */
@@ -178,8 +201,7 @@ export class ClusterState implements StateView {
   putAssignment(assignment: Omit<AssignmentRow, 'revision'>): void {
     const row = { ...assignment, revision: this.appliedIndex };
     const previous = this.#assignments.put(row.shard, row) ?? null;
-    if (previous !== null) this.#untally(previous);
-    this.#tally(row);
+    this.#tally(row, previous);
     if (row.generation > this.maxGeneration) this.#header.maxGeneration = row.generation;
     this.#changed({ kind: 'assignment', assignment: row, previous });
   }
@@ -187,7 +209,7 @@ export class ClusterState implements StateView {
   deleteAssignment(shard: string): void {
     const previous = this.#assignments.delete(shard);
     if (previous === undefined) return;
-    this.#untally(previous);
+    this.#tally(null, previous);
     this.#changed({ kind: 'removed', shard, previous });
   }
 
@@ -221,8 +243,7 @@ export class ClusterState implements StateView {
   }
 
   loadAssignment(row: AssignmentRow): void {
-    this.#assignments.put(row.shard, row);
-    this.#tally(row);
+    this.#tally(row, this.#assignments.put(row.shard, row) ?? null);
   }
 
   #release(): void {
@@ -238,23 +259,47 @@ export class ClusterState implements StateView {
     this.#header.revision = this.appliedIndex;
   }
 
-  #tally(row: AssignmentRow): void {
-    for (const broker of row.replicas) {
-      const shards = this.#shardsOn.get(broker);
-      if (shards === undefined) this.#shardsOn.set(broker, new Set([row.shard]));
-      else shards.add(row.shard);
-    }
-    if (row.move !== null) this.slots.add(row.move);
+  /** Counts a row in, and out the one that it replaces. */
+  #tally(row: AssignmentRow | null, previous: AssignmentRow | null): void {
+    const shard = (row ?? previous)?.shard ?? '';
+    const now = row?.replicas ?? [];
+    const before = previous?.replicas ?? [];
+    for (const broker of before) if (!now.includes(broker)) this.#removeCopy(broker, shard);
+    for (const broker of now) if (!before.includes(broker)) this.#addCopy(broker, shard);
+    this.#tallyMove(shard, row, previous);
   }
 
-  #untally(row: AssignmentRow): void {
-    for (const broker of row.replicas) {
-      const shards = this.#shardsOn.get(broker);
-      shards?.delete(row.shard);
-      if (shards?.size === 0) this.#shardsOn.delete(broker);
+  #addCopy(broker: string, shard: string): void {
+    const shards = this.#shardsOn.get(broker) ?? new ShardSet();
+    this.#shardsOn.set(broker, shards);
+    shards.add(shard);
+    this.#countCopies(broker, (this.#copies.get(broker) ?? 0) + 1);
+  }
+
+  #removeCopy(broker: string, shard: string): void {
+    this.#shardsOn.get(broker)?.delete(shard);
+    this.#countCopies(broker, (this.#copies.get(broker) ?? 0) - 1);
+  }
+
+  #countCopies(broker: string, count: number): void {
+    this.#held?.copies.keep(broker, this.#copies.get(broker));
+    if (count > 0) this.#copies.set(broker, count);
+    else {
+      this.#copies.delete(broker);
+      this.#shardsOn.delete(broker);
     }
-    if (row.move !== null) this.slots.remove(row.move);
+  }
+
+  #tallyMove(shard: string, row: AssignmentRow | null, previous: AssignmentRow | null): void {
+    const move = row?.move ?? null;
+    const ended = previous?.move ?? null;
+    if (move === null && ended === null) return;
+    this.#held?.moving.keep(shard, this.#moving.get(shard));
+    if (ended !== null) this.slots.remove(ended);
+    if (move === null || row === null) this.#moving.delete(shard);
+    else {
+      this.slots.add(move);
+      this.#moving.set(shard, row);
+    }
   }
 }
-
-const NONE: ReadonlySet<string> = new Set();

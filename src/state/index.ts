@@ -19,6 +19,7 @@ export { errorOf, readResult } from './result.ts';
 export { canonicalValue } from './rows.ts';
 export { MAX_SESSIONS, SESSION_WINDOW } from './sessions.ts';
 export { decodeInSteps, decodeSnapshot, encodeSnapshot } from './snapshot.ts';
+export { SHARD_NUMBERS, ShardMap, type ShardRows } from './shard-map.ts';
 export { inShardOrder } from './shard-order.ts';
 export { snapshotParts } from './snapshot-parts.ts';
 export { MAX_STAGED_IMPORTS, type ImportPart } from './staged-imports.ts';

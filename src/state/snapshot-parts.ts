@@ -31,7 +31,7 @@ export function snapshotParts(state: ClusterState): Iterator<Uint8Array> {
     header: { ...header, policy: canonicalPolicy(policy) },
     brokers: [...state.brokers.values()],
     resources: [...state.resources.values()],
-    assignments: [...state.assignments.values()],
+    assignments: state.assignments.list(),
     sessions: [...state.sessions.rows.values()],
     answers: [...state.sessions.answers.values()],
     imports: [...state.imports.parts.values()],

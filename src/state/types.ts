@@ -1,5 +1,6 @@
 import type { Assignment, Broker, Policy, Reason, Resource, StepName } from '../../placement/index.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { ShardRows } from './shard-map.ts';
 
 /** A broker as the replicated state holds it: the planner's fields and what only clients ask for. */
 export interface BrokerRow extends Broker {
@@ -52,7 +53,11 @@ export interface StateView {
   /** By resource key. */
   readonly resources: ReadonlyMap<string, ResourceRow>;
   /** By shard key. */
-  readonly assignments: ReadonlyMap<string, AssignmentRow>;
+  readonly assignments: ShardRows<AssignmentRow>;
+  /** By broker, of those that hold any: how many copies, a staged or joining one included. */
+  readonly copies: ReadonlyMap<string, number>;
+  /** The assignments with a move in flight, by shard key. */
+  readonly moving: ReadonlyMap<string, AssignmentRow>;
   readonly policy: Policy;
   readonly policyRevision: number;
   readonly firstRegisteredAtMs: number | null;

@@ -9,6 +9,8 @@ import { watchedAssignment, watchedBroker, watchedChange } from './broker-rows.t
 export const MAX_WATCH_ROWS = 1_000;
 /** A revision of more changes is looked through in parts, a turn each: many watchers get it at the same moment. */
 export const CHANGES_AT_ONCE = 400;
+/** Rows of a snapshot looked through in one turn, one or two milliseconds. */
+const ROWS_AT_ONCE = 10_000;
 /** Every this often an idle watcher is told how far it is, ms. */
 export const PROGRESS_MS = 10_000;
 /** A watcher whose connection holds more unread bytes than this is sent nothing until it has read them. */
@@ -192,8 +194,21 @@ export class BrokerWatch {
     const { state } = this.#host.plane;
     if (state.revision < this.#revision) throw new Error('a snapshot older than what was pushed');
     this.#revision = state.revision;
-    const rows = [...state.assignments.values()].filter((row) => matchesFilter(row, this.#filter));
-    this.#sendChunk(rows, [...state.brokers.values()], 0);
+    this.#choose(state.assignments.list(), [...state.brokers.values()], 0, []);
+  }
+
+  /** Looks for what is wanted among rows that are immutable, some a turn; then sends it. */
+  #choose(
+    rows: readonly AssignmentRow[],
+    brokers: readonly BrokerRow[],
+    from: number,
+    chosen: AssignmentRow[],
+  ): void {
+    if (this.#ended) return;
+    const next = from + ROWS_AT_ONCE;
+    for (const row of rows.slice(from, next)) if (matchesFilter(row, this.#filter)) chosen.push(row);
+    if (next >= rows.length) this.#sendChunk(chosen, brokers, 0);
+    else this.#host.clock.defer(() => this.#choose(rows, brokers, next, chosen));
   }
 
   #sendChunk(rows: readonly AssignmentRow[], brokers: readonly BrokerRow[], from: number): void {

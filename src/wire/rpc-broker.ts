@@ -25,7 +25,7 @@ const loads = perRevisionInSlices(async (state, clock): Promise<ReadonlyMap<stri
   const held = new Map<string, Load>();
   for (const id of state.brokers.keys()) held.set(id, { leaders: 0, copies: 0 });
   // Rows are immutable: a list of them is the state as it is now.
-  await inSlices([...state.assignments.values()], clock, ({ leader, replicas }) => {
+  await inSlices(state.assignments.list(), clock, ({ leader, replicas }) => {
     for (const broker of replicas) {
       const load = held.get(broker);
       if (load === undefined) continue;

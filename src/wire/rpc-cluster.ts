@@ -83,10 +83,8 @@ async function askPlacement(context: RpcContext): Promise<PlacementStatus> {
     return placementStatus.parse(await context.plane.askLeader('placement.status', {}, timeoutMs));
   } catch (error) {
     if (!(error instanceof EvenkeelError)) throw error;
-    const { policy, assignments } = context.plane.state;
-    let movesInFlight = 0;
-    for (const row of assignments.values()) if (row.move !== null) movesInFlight += 1;
-    return { paused: policy.paused, level: null, leaderMovesLeft: null, movesInFlight };
+    const { policy, moving } = context.plane.state;
+    return { paused: policy.paused, level: null, leaderMovesLeft: null, movesInFlight: moving.size };
   }
 }
 

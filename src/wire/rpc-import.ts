@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { exportCluster, isTimed } from '../cluster-file/index.ts';
+import { exportCluster } from '../cluster-file/index.ts';
 import { MAX_IMPORT_PARTS } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import { inTurns } from './rpc-per-revision.ts';
@@ -35,10 +35,6 @@ const exported = defineRead({
   http: { verb: 'GET', path: '/export' },
   async handler(context) {
     const { plane, clock } = context;
-    if (!isTimed(plane.state)) {
-      const { revision } = plane.state;
-      return { revision, cluster: await inTurns(exportCluster(plane.state, 0), clock) };
-    }
     // Only the leader's clock runs. Without one, time stands still where this node has it.
     const nowMs = await context.askLeader('cluster.time', {}).catch(() => plane.clusterTimeMs());
     const { revision } = plane.state;

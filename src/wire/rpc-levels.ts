@@ -19,7 +19,7 @@ export const countSpreads = perRevisionInSlices(async (state, clock): Promise<Sp
 const countAll = perRevisionInSlices(async (state, clock): Promise<LevelCount> => {
   const count = new LevelCount(state);
   // Rows are immutable: a list of them is the state as it is now.
-  await inSlices([...state.assignments.values()], clock, (row) => count.add(row));
+  await inSlices(state.assignments.list(), clock, (row) => count.add(row));
   return count;
 });
 

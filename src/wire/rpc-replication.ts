@@ -38,7 +38,7 @@ async function takeReplication(state: StateView, clock: Clock): Promise<Replicat
   }
   const lifecycles = new Map(Array.from(state.brokers, ([id, { lifecycle }]) => [id, lifecycle]));
   // Rows are immutable: a list of them is the state as it is now.
-  await inSlices([...state.assignments.values()], clock, ({ shard, leader, replicas, inSync }) => {
+  await inSlices(state.assignments.list(), clock, ({ shard, leader, replicas, inSync }) => {
     const key = splitShard(shard).resource;
     const row = rows.get(key);
     if (row === undefined) return;

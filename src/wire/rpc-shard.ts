@@ -11,7 +11,7 @@ import {
 } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import { inShardOrder, type AssignmentRow, type StateView } from '../state/index.ts';
-import { inTurns } from './rpc-per-revision.ts';
+import { inSlices, inTurns } from './rpc-per-revision.ts';
 import {
   assignmentRowSchema,
   counterSchema,
@@ -86,7 +86,7 @@ const list = defineRead({
   },
 });
 
-/** Assignments by what brokers hold, in order, as they are at this call: all are looked at once, and sorted over several turns. */
+/** Assignments by what brokers hold, in order, as they are at this call: looked at, and sorted, over several turns. */
 async function heldBy(
   state: StateView,
   {
@@ -98,11 +98,11 @@ async function heldBy(
   }: Wanted & { leader?: string | undefined; broker?: string | undefined },
   clock: Clock,
 ): Promise<readonly AssignmentRow[]> {
-  const held = [...state.assignments.values()].filter(
-    (row) =>
-      (leader === undefined || row.leader === leader) &&
-      (broker === undefined || row.replicas.includes(broker)),
-  );
+  const held: AssignmentRow[] = [];
+  await inSlices(state.assignments.list(), clock, (row) => {
+    if (leader !== undefined && row.leader !== leader) return;
+    if (broker === undefined || row.replicas.includes(broker)) held.push(row);
+  });
   const ordered = await inTurns(inShardOrder(held), clock);
   const isOf = (key: string): boolean => {
     const row = state.resources.get(key);

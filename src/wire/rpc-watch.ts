@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../raft/index.ts';
 import { assignmentRow, brokerRow, resourceRow } from '../../placement/index.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import { EvenkeelError } from '../errors.ts';
-import type { Change, ChangeSet } from '../state/index.ts';
+import type { AssignmentRow, Change, ChangeSet } from '../state/index.ts';
 import { counterSchema } from './rpc-schemas.ts';
 import { defineRead, type Subscriber } from './rpc-types.ts';
 
@@ -58,6 +58,12 @@ const unwatch = defineRead({
     return {};
   },
 });
+
+/** All rows of one revision: one list, cut into notifications. */
+interface Snapshot {
+  readonly head: readonly Change[];
+  readonly rows: readonly AssignmentRow[];
+}
 
 /** One watcher. Either follows the ring, or sends a snapshot and then follows from its revision. */
 class Watch {
@@ -165,27 +171,26 @@ class Watch {
       return;
     }
     this.#notify('watch.resync', {});
-    const rows: Change[] = [
+    const head: Change[] = [
       { kind: 'policy', policy: state.policy },
       ...Array.from(state.brokers.values(), (broker) => ({ kind: 'broker', broker }) as const),
       ...Array.from(state.resources.values(), (resource) => ({ kind: 'resource', resource }) as const),
-      ...Array.from(
-        state.assignments.values(),
-        (row) => ({ kind: 'assignment', assignment: row, previous: null }) as const,
-      ),
     ];
-    this.#sendSnapshot(state.revision, rows, 0);
+    this.#sendSnapshot(state.revision, { head, rows: state.assignments.list() }, 0);
   }
 
-  #sendSnapshot(revision: number, rows: readonly Change[], offset: number): void {
+  #sendSnapshot(revision: number, snapshot: Snapshot, offset: number): void {
     if (this.#ended) return;
     if (this.#subscriber.bufferedBytes() > MAX_WATCH_BUFFER_BYTES) {
-      this.#clock.setTimeout(() => this.#sendSnapshot(revision, rows, offset), DRAIN_POLL_MS);
+      this.#clock.setTimeout(() => this.#sendSnapshot(revision, snapshot, offset), DRAIN_POLL_MS);
       return;
     }
+    const { head, rows } = snapshot;
     const next = offset + ROWS_PER_NOTIFICATION;
-    const done = next >= rows.length;
-    const chunk = rows.slice(offset, next).map(changeFields);
+    const done = next >= head.length + rows.length;
+    const part = rows.slice(Math.max(0, offset - head.length), Math.max(0, next - head.length));
+    const changes = part.map((assignment) => ({ kind: 'assignment', assignment, previous: null }) as const);
+    const chunk = [...head.slice(offset, next), ...changes].map(changeFields);
     this.#notify('watch.snapshot', { revision, rows: chunk, done });
     if (done) {
       this.#sent = revision;
@@ -193,7 +198,7 @@ class Watch {
       this.#follow();
       return;
     }
-    this.#clock.defer(() => this.#sendSnapshot(revision, rows, next));
+    this.#clock.defer(() => this.#sendSnapshot(revision, snapshot, next));
   }
 
   #scheduleProgress(): void {

@@ -22,7 +22,7 @@ const snapshotOf = (state: StateView): Snapshot => ({
   nowMs: state.timeMs,
   brokers: [...state.brokers.values()],
   resources: [...state.resources.values()],
-  assignments: [...state.assignments.values()],
+  assignments: state.assignments.list(),
   policy: state.policy,
   firstRegisteredAtMs: state.firstRegisteredAtMs,
 });
@@ -108,7 +108,7 @@ describe('a decision made of a state that has changed', () => {
       if (to === 'b3') expect(result).toEqual({ shard, result: code, detail: expect.stringMatching(detail) });
       else expect(result).toMatchObject({ shard, result: 'accepted' });
     });
-    for (const { replicas } of h.state.assignments.values()) expect(replicas).not.toContain('b3');
+    for (const { replicas } of h.state.assignments.list()) expect(replicas).not.toContain('b3');
     sameEverywhere(h);
   });
 
@@ -156,7 +156,7 @@ describe('a decision made of a state that has changed', () => {
     );
     expect(result).toMatchObject({ ok: false, error: { code: 'no_leader' } });
     expect(h.state.revision).toBe(revision);
-    expect([...h.state.assignments.values()].every(({ move }) => move === null)).toBe(true);
+    expect([...h.state.assignments.list()].every(({ move }) => move === null)).toBe(true);
     expect(stateHash).not.toBe('');
     sameEverywhere(h);
   });
@@ -210,7 +210,7 @@ describe('a decision made of a state that has changed', () => {
 
 function copiesByBroker(state: StateView): Map<string, number> {
   const held = new Map<string, number>();
-  for (const { replicas } of state.assignments.values()) {
+  for (const { replicas } of state.assignments.list()) {
     for (const id of replicas) held.set(id, (held.get(id) ?? 0) + 1);
   }
   return held;

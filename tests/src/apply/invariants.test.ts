@@ -15,7 +15,7 @@ interface Before {
 
 function remember(state: StateView): Before {
   return {
-    rows: new Map(state.assignments),
+    rows: new Map(state.assignments.list().map((row) => [row.shard, row])),
     revision: state.revision,
     maxGeneration: state.maxGeneration,
     incarnations: new Map([...state.brokers].map(([id, row]) => [id, row.incarnation])),
@@ -23,8 +23,9 @@ function remember(state: StateView): Before {
 }
 
 function checkRows(state: StateView): void {
-  for (const [shard, row] of state.assignments) {
-    expect(row.shard).toBe(shard);
+  for (const row of state.assignments.list()) {
+    const { shard } = row;
+    expect(state.assignments.get(shard)).toBe(row);
     expect(malformed(row)).toBeNull();
     expect(row.epoch).toBeLessThanOrEqual(row.generation);
     expect(row.generation).toBeLessThanOrEqual(state.maxGeneration);
@@ -45,8 +46,8 @@ function checkRows(state: StateView): void {
 
 function checkChange(before: Before, state: StateView): void {
   expect(state.maxGeneration).toBeGreaterThanOrEqual(before.maxGeneration);
-  for (const [shard, row] of state.assignments) {
-    const old = before.rows.get(shard);
+  for (const row of state.assignments.list()) {
+    const old = before.rows.get(row.shard);
     if (old === row) continue;
     expect(row.revision).toBe(state.revision);
     if (old === undefined) {
@@ -66,20 +67,21 @@ function checkChange(before: Before, state: StateView): void {
 }
 
 function checkSlots(state: StateView, before: Before): void {
-  const moves = (rows: ReadonlyMap<string, AssignmentRow>) =>
-    [...rows.values()].filter((row) => row.move !== null && !row.move.copied).length;
-  if (moves(state.assignments) > moves(before.rows)) {
-    expect(moves(state.assignments)).toBeLessThanOrEqual(state.policy.maxConcurrentHandovers);
+  const moves = (rows: readonly AssignmentRow[]) =>
+    rows.filter((row) => row.move !== null && !row.move.copied).length;
+  const now = moves(state.assignments.list());
+  if (now > moves([...before.rows.values()])) {
+    expect(now).toBeLessThanOrEqual(state.policy.maxConcurrentHandovers);
   }
 }
 
 function checkCaps(state: StateView, before: Before): void {
-  const held = (rows: ReadonlyMap<string, AssignmentRow>, id: string) =>
-    [...rows.values()].filter((row) => row.replicas.includes(id)).length;
+  const held = (rows: readonly AssignmentRow[], id: string) =>
+    rows.filter((row) => row.replicas.includes(id)).length;
   for (const [id, { maxShards }] of state.brokers) {
     if (maxShards === null) continue;
-    const now = held(state.assignments, id);
-    if (now > held(before.rows, id)) expect(now).toBeLessThanOrEqual(maxShards);
+    const now = held(state.assignments.list(), id);
+    if (now > held([...before.rows.values()], id)) expect(now).toBeLessThanOrEqual(maxShards);
   }
 }
 

@@ -105,7 +105,7 @@ function commandsOf(
   const broker = pick(BROKERS, a);
   const kind = b % 4 === 0 ? 'cache' : 'stream';
   const key = { kind, name: pick(NAMES, b) } as const;
-  const rows = [...h.state.assignments.values()];
+  const rows = [...h.state.assignments.list()];
   switch (name) {
     case 'register':
     case 'registerEmpty': {

@@ -49,8 +49,10 @@ function applyInTurns(h: Harness, command: Command): Applied {
   );
   const { stateHash, appliedIndex, revision, timeMs, maxGeneration } = state;
   const before = { stateHash, appliedIndex, revision, timeMs, maxGeneration };
-  const rows = [...state.assignments];
+  const rows = state.assignments.list();
   const brokers = [...state.brokers.values()];
+  const copies = new Map(state.copies);
+  const moving = new Map(state.moving);
   const entry = entryOf(appliedIndex + 1, command, timeMs + 5);
   let turns = 0;
   let results: (CommandResult | null)[] = [];
@@ -62,8 +64,10 @@ function applyInTurns(h: Harness, command: Command): Applied {
     expect(told).toEqual([]);
     expect(state).toMatchObject(before);
     expect(state.assignments.size).toBe(rows.length);
-    expect(new Map(state.assignments)).toEqual(new Map(rows));
+    expect(state.assignments.list()).toEqual(rows);
     expect([...state.brokers.values()]).toEqual(brokers);
+    expect(new Map(state.copies)).toEqual(copies);
+    expect(new Map(state.moving)).toEqual(moving);
     expect(() => machine.snapshotParts()).toThrow(/half applied/);
   }
   h.log.push(entry);

@@ -18,7 +18,7 @@ describe('reference brokers under a planner', () => {
   let w: BrokerWorld;
   let brokers: Map<string, WorldBroker>;
   const state = () => w.quorum.machine.view;
-  const rows = () => [...state().assignments.values()];
+  const rows = () => state().assignments.list();
   const serving = (shard: string) =>
     [...brokers]
       .filter(([, { broker, process }]) => process.alive && broker.serving.includes(shard))

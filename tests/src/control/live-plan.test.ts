@@ -33,7 +33,7 @@ class Live {
   async plan(): Promise<Plan> {
     const { state, timeMs } = this.h;
     const book = new ReportBook(timeMs);
-    const moving = [...state.assignments.values()].filter(({ move }) => move !== null);
+    const moving = state.assignments.list().filter(({ move }) => move !== null);
     const reports = book.view(moving, state.brokers, new Map());
     return this.#planner.fullPlan(() => ({ nowMs: timeMs, reports }));
   }
@@ -55,7 +55,7 @@ class Live {
 
   /** Leaders that live confirm; every destination is in sync at once; fenced leaders have drained. */
   actAsBrokers(): void {
-    for (const row of [...this.h.state.assignments.values()]) {
+    for (const row of [...this.h.state.assignments.list()]) {
       const serves = (id: string): boolean => ['live', 'draining'].includes(this.h.broker(id).lifecycle);
       if (!serves(row.leader) || !row.inSync.includes(row.leader)) continue;
       if (row.state === 'assigning') this.h.confirm(row.leader, row.shard);

@@ -10,7 +10,7 @@ describe("operators' requests to the leader", () => {
   let brokers: Map<string, WorldBroker>;
   const shard = 'stream:orders/0';
   const row = () => w.quorum.machine.view.assignments.get(shard);
-  const idle = () => [...w.quorum.machine.view.assignments.values()].every(({ move }) => move === null);
+  const idle = () => w.quorum.machine.view.assignments.list().every(({ move }) => move === null);
 
   beforeEach(async () => {
     w = new BrokerWorld({ plan });
@@ -22,7 +22,7 @@ describe("operators' requests to the leader", () => {
     }
     await w.write({ type: 'createResource', resource: streamOf('orders', 3, 2) });
     await w.until('all is placed and served', () => {
-      const rows = [...w.quorum.machine.view.assignments.values()];
+      const rows = w.quorum.machine.view.assignments.list();
       return rows.length === 3 && rows.every(({ state }) => state === 'active') && idle();
     });
     await w.run(3_000);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RowChecks } from '../../../src/sim/row-checks.ts';
-import type { AssignmentRow, BrokerRow, StateView } from '../../../src/state/index.ts';
+import { ShardMap, type AssignmentRow, type BrokerRow, type StateView } from '../../../src/state/index.ts';
 
 const row = (patch: Partial<AssignmentRow>): AssignmentRow => ({
   shard: 'stream:s/0',
@@ -19,14 +19,17 @@ const row = (patch: Partial<AssignmentRow>): AssignmentRow => ({
   ...patch,
 });
 
+function rowsOf(...rows: AssignmentRow[]): ShardMap<AssignmentRow> {
+  const map = new ShardMap<AssignmentRow>();
+  for (const each of rows) map.set(each.shard, each);
+  return map;
+}
+
 /** Checks one change against a state of which only what they look at is there. */
 function change(before: AssignmentRow, after: AssignmentRow, maxShards: number | null = null): () => void {
   const broker = { id: 'b1', maxShards } as BrokerRow;
   const state = {
-    assignments: new Map([
-      [after.shard, after],
-      ['stream:s/1', row({ shard: 'stream:s/1' })],
-    ]),
+    assignments: rowsOf(after, row({ shard: 'stream:s/1' })),
     brokers: new Map([['b1', broker]]),
   } as unknown as StateView;
   const changes = [{ kind: 'assignment' as const, assignment: after, previous: before }];
@@ -46,7 +49,7 @@ describe('RowChecks', () => {
 
   it('a shard that begins at a generation that was used before', () => {
     const state = {
-      assignments: new Map([['stream:s/1', row({ shard: 'stream:s/1', generation: 7 })]]),
+      assignments: rowsOf(row({ shard: 'stream:s/1', generation: 7 })),
       brokers: new Map(),
     } as unknown as StateView;
     const begins = (generation: number) => (): void => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Timer } from '../../../raft/index.ts';
 import type { ControlPlane } from '../../../src/control-plane.ts';
-import type { Change } from '../../../src/state/index.ts';
+import { ShardMap, type Change } from '../../../src/state/index.ts';
 import { ChangeRing } from '../../../src/watch/index.ts';
 import { BrokerWatch, CHANGES_AT_ONCE, SnapshotGate } from '../../../src/wire/broker-watch.ts';
 import { ROWS_PER_NOTIFICATION, WATCH_METHODS } from '../../../src/wire/rpc-watch.ts';
@@ -54,7 +54,7 @@ class TimedClock extends StepClock {
 }
 
 function planeOf(ring: ChangeRing): ControlPlane {
-  const state = { revision: 0, resources: new Map(), brokers: new Map(), assignments: new Map() };
+  const state = { revision: 0, resources: new Map(), brokers: new Map(), assignments: new ShardMap() };
   return { feed: ring, state } as unknown as ControlPlane;
 }
 
