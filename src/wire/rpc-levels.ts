@@ -23,8 +23,8 @@ const countAll = perRevisionInSlices(async (state, clock): Promise<LevelCount> =
   return count;
 });
 
-/** Resources of one slice where each gets its record of brokers. */
-const RECORDS_PER_SLICE = 50;
+/** Brokers that the records of one slice name: two or three milliseconds. */
+const NAMES_PER_SLICE = 5_000;
 /** Resources of one slice where each one's brokers are compared. */
 const SPREADS_PER_SLICE = 500;
 
@@ -99,7 +99,7 @@ class LevelCount {
       keys,
       clock,
       (key) => (leaders[key] = record(this.#leaders, this.#rowOf.get(key) ?? 0)),
-      RECORDS_PER_SLICE,
+      Math.max(1, Math.floor(NAMES_PER_SLICE / Math.max(1, shown.length))),
     );
     return {
       leaders,
