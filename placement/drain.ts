@@ -17,7 +17,7 @@ export function drainLeaders(pass: Pass, moves: LeaderMoves, shards: readonly nu
   const resources = [...new Set(shards.map((s) => view.resource(s)))];
   for (const r of resources) {
     for (const { shard, from, to, copied } of moves.of(r).handovers) {
-      if (view.brokers.live[from] === 1 || !view.free(shard)) continue;
+      if (view.brokers.live[from] === 1 || !view.mayStart(shard, 'leader')) continue;
       if (canTake(pass, shard, to) && pass.hasSlot(copied, from, to)) {
         start(pass, shard, to, copied ? 'copy_below_target' : 'in_sync_below_target');
       }
@@ -26,7 +26,7 @@ export function drainLeaders(pass: Pass, moves: LeaderMoves, shards: readonly nu
   for (const r of resources) drainByCopying(pass, moves, r);
   return drainElsewhere(
     pass,
-    shards.filter((s) => view.free(s) && !reachable(pass, moves, s)),
+    shards.filter((s) => view.mayStart(s, 'leader') && !reachable(pass, moves, s)),
     (s) => fullTargets(pass, s).length > 0,
   );
 }
@@ -40,7 +40,7 @@ export function drainElsewhere(
   const { view } = pass;
   const later: number[] = [];
   for (const s of shards) {
-    if (!view.free(s)) continue;
+    if (!view.mayStart(s, 'leader')) continue;
     if (waits(s)) {
       later.push(s);
       continue;
@@ -102,7 +102,9 @@ function anyDestination(pass: Pass, s: number): number {
     above(a) - above(b) ||
     (view.tally.leaders[a] ?? 0) - (view.tally.leaders[b] ?? 0) ||
     ranking.compare(a, b);
-  const live = [...view.brokers.liveList].sort(inOrder);
+  const barred = view.held.barred.get(view.shardKey(s));
+  const open = (b: number): boolean => barred?.has(view.brokers.id(b)) !== true;
+  const live = [...view.brokers.liveList].filter(open).sort(inOrder);
   const inSync = live.find((b) => view.holds(s, b) && !mustCopy(pass, s, b));
   return inSync ?? live.find((b) => !view.holds(s, b) && view.room(b) > 0) ?? NONE;
 }

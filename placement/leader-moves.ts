@@ -85,7 +85,7 @@ export class LeaderMoves {
     const end = view.firstShard[r + 1] ?? 0;
     for (let s = view.firstShard[r] ?? 0; s < end; s++) {
       const from = view.nextLeader(s);
-      if ((supply[from] ?? 0) === 0 || !this.#pass.view.free(s)) continue;
+      if ((supply[from] ?? 0) === 0 || !view.mayStart(s, 'leader')) continue;
       // Without a log every broker that could take the shard takes it at once; who holds a copy needs no room.
       const to = needing.filter((b) => (durable ? view.isInSync(s, b) : view.holds(s, b)));
       const copyTo =

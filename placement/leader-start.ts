@@ -118,7 +118,8 @@ export function shardToCopy(
   let best: { s: number; failed: number; vector: Vector; score: number } | null = null;
   const end = view.firstShard[r + 1] ?? 0;
   for (let s = view.firstShard[r] ?? 0; s < end; s++) {
-    if (view.nextLeader(s) !== from || !view.free(s) || taken.has(s) || view.holds(s, to)) continue;
+    if (view.nextLeader(s) !== from || !view.mayStart(s, 'leader') || taken.has(s) || view.holds(s, to))
+      continue;
     if (optional && !couldLead(pass, s, to)) continue;
     const vector = pass.objective.vectorAfter(s, setAfter(pass, s, to));
     const ranking = pass.rendezvous.of(view.shardKey(s));

@@ -106,7 +106,7 @@ function optionsOf(
   const { view } = pass;
   const options: Option[] = [];
   for (const { shard, from, to, copied } of handovers) {
-    if (view.brokers.live[from] === 0 || !view.free(shard)) continue;
+    if (view.brokers.live[from] === 0 || !view.mayStart(shard, 'leader')) continue;
     if (copied && behind.has(to)) continue;
     options.push({ r, from, to, shard, copied });
   }

@@ -20,6 +20,8 @@ export class Pass {
   readonly unplaceable: WaitingRow[] = [];
   /** Some shard that nobody leads waits for room under the caps. */
   lacksRoom = false;
+  /** A broker had no room when the pass began. */
+  readonly #beganFull: boolean;
   readonly #slots = new MoveSlots();
   #deadline: number | null = null;
   #targets: LeaderTargets | null = null;
@@ -31,6 +33,7 @@ export class Pass {
     this.book = new ShareBook(view);
     this.builder = new StepBuilder(view);
     this.rendezvous = new Rendezvous(view.brokers.ids);
+    this.#beganFull = isFull(view);
     for (let s = 0; s < view.shardCount; s++) {
       const move = view.rows[s]?.move;
       if (move) this.#slots.add(move);
@@ -49,7 +52,7 @@ export class Pass {
 
   /** First asked for once every leader of the pass is placed: the copies' targets follow from who counts. */
   get copyTargets(): CopyTargets {
-    return (this.#copyTargets ??= copyTargets(this.view));
+    return (this.#copyTargets ??= copyTargets(this.view, (r, b) => this.targets.of(r, b)));
   }
 
   get objective(): Objective {
@@ -86,6 +89,11 @@ export class Pass {
 
   #use(copied: boolean, from: number, to: number): { copied: boolean; from: string | null; to: string } {
     return { copied, from: from === NONE ? null : this.view.brokers.id(from), to: this.view.brokers.id(to) };
+  }
+
+  /** Room is, or was as the pass began, what some broker lacks, or some shard. */
+  get isTight(): boolean {
+    return this.#beganFull || this.lacksRoom || isFull(this.view);
   }
 
   /** Some move is in flight, or this pass has decided a write. */
@@ -130,4 +138,8 @@ export class Pass {
   get nextDeadlineMs(): number | null {
     return this.#deadline;
   }
+}
+
+function isFull(view: View): boolean {
+  return view.brokers.liveList.some((b) => view.room(b) <= 0);
 }

@@ -2,9 +2,11 @@ import { conflicts, Foresight, isNearLevel, levelStep, unspread, zoneStep } from
 import { startFollower } from './copy-start.ts';
 import { drainCopies, drainElsewhere, drainLeaders } from './drain.ts';
 import { admitNew, placeAll } from './first-placement.ts';
+import { NO_HOLDS, type Holds } from './holds.ts';
 import { LeaderMoves } from './leader-moves.ts';
 import { levelLeaders } from './level.ts';
 import { levelsOf } from './levels.ts';
+import { lookAhead, type Candidate } from './lookahead.ts';
 import { leadersWantMoves, minimumLeaderMoves } from './minimum.ts';
 import { abandonMoves, finishMoves } from './moves.ts';
 import { Pass } from './pass.ts';
@@ -37,14 +39,34 @@ export function planAndFollow(
 }
 
 function passOver(snapshot: Snapshot, reports: Reports): { pass: Pass; plan: Plan } {
-  const view = new View(snapshot, reports);
+  const { pass, minimum } = lookAhead(snapshot, {
+    first: (holds) => decide(snapshot, reports, holds),
+    later: (rows, told) => decide(rows, told, NO_HOLDS),
+  });
+  return { pass, plan: describe(pass, minimum) };
+}
+
+/** Everything that one pass decides. */
+function decide(snapshot: Snapshot, reports: Reports, holds: Holds): Decided {
+  const view = new View(snapshot, reports, holds);
   const pass = new Pass(view);
   assignLeaders(pass);
   const minimum = minimumLeaderMoves(pass);
   finishMoves(pass);
   if (!view.policy.paused) startMoves(pass);
+  const { builder, nextDeadlineMs, isTight } = pass;
+  return { pass, minimum, steps: builder.steps, nextDeadlineMs, isTight, shardCount: view.shardCount };
+}
+
+interface Decided extends Candidate {
+  readonly pass: Pass;
+  readonly minimum: number | null;
+}
+
+function describe(pass: Pass, minimum: number | null): Plan {
+  const { view } = pass;
   let levels: Levels | null = null;
-  const made: Plan = {
+  return {
     steps: pass.builder.steps,
     waiting: pass.waiting,
     unplaceable: pass.unplaceable,
@@ -57,7 +79,6 @@ function passOver(snapshot: Snapshot, reports: Reports): { pass: Pass; plan: Pla
       return (levels ??= levelsOf(view));
     },
   };
-  return { pass, plan: made };
 }
 
 /** Step 0, after what cannot finish was given up: everyone who can lead a leaderless shard does. Needs no slot. */
@@ -78,6 +99,9 @@ function assignLeaders(pass: Pass): void {
 /** Steps 2 to 7. Shards whose moves keep failing are at the back: all others have their turn first. */
 function startMoves(pass: Pass): void {
   const { view } = pass;
+  for (const held of Object.values(view.held.waits)) {
+    for (const [shard, detail] of held) pass.wait(view.indexOf(shard), 'moves_again', detail);
+  }
   const work = findCopyWork(pass);
   const failures = new Set([0]);
   for (let s = 0; s < view.shardCount; s++) failures.add(view.failedMoves(s));
@@ -129,10 +153,10 @@ function levelBySlots(pass: Pass): void {
 /** Near the end: one move after the other, each foreseen to last; the next waits until slots and room allow it. */
 function levelInOrder(pass: Pass): void {
   const { view } = pass;
-  const foresight = new Foresight(view);
+  const foresight = new Foresight(view, pass.copyTargets);
   while (pass.copySlotsLeft > 0) {
     const move = foresight.next();
-    if (move === null || !view.free(move.shard) || view.room(move.to) <= 0) break;
+    if (move === null || !view.mayStart(move.shard, 'follower') || view.room(move.to) <= 0) break;
     if (!startFollower(pass, move)) break;
     foresight.made(move);
   }

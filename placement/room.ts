@@ -66,5 +66,5 @@ export function belowTarget({ view, targets }: Pass): number[] {
 
 /** Brokers that are the full targets of waiting leaderships. */
 export function awaited(pass: Pass, waiting: readonly number[]): number[] {
-  return waiting.filter((s) => pass.view.free(s)).flatMap((s) => fullTargets(pass, s));
+  return waiting.filter((s) => pass.view.mayStart(s, 'leader')).flatMap((s) => fullTargets(pass, s));
 }

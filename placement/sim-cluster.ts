@@ -173,6 +173,20 @@ export class SimCluster {
 
   /** Writes one decided step; answers the move that it finished. */
   carryOut(step: Step): FinishedMove | null {
+    const refusal = this.#refusal(step);
+    // What no member would write the planner must not decide.
+    if (refusal !== null) throw new Error(`the planner's ${step.step} is refused: ${refusal}`);
+    return this.#write(step);
+  }
+
+  /** As `carryOut`; false, and nothing is written, where the step does not fit the row (any more). */
+  attempt(step: Step): boolean {
+    if (this.#refusal(step) !== null) return false;
+    this.#write(step);
+    return true;
+  }
+
+  #refusal(step: Step): string | null {
     const current = this.#assignments.get(step.shard);
     const resource = this.resources.get(splitShard(step.shard).resource);
     if (resource === undefined) throw new Error(`${step.step} of ${step.shard}, which is no shard`);
@@ -184,8 +198,11 @@ export class SimCluster {
       durable: resource.durable,
       stagedIncarnation: current?.move ? (this.brokers.get(current.move.to)?.incarnation ?? null) : null,
     });
-    // What no member would write the planner must not decide.
-    if (refusal !== null) throw new Error(`the planner's ${step.step} is refused: ${refusal.detail}`);
+    return refusal?.detail ?? null;
+  }
+
+  #write(step: Step): FinishedMove | null {
+    const current = this.#assignments.get(step.shard);
     const finished = current === undefined ? null : this.#finishedBy(step, current);
     const row = writeStep(current, step, { maxGeneration: this.#maxGeneration });
     this.put(row);

@@ -1,4 +1,5 @@
 import { BrokerTable, NONE } from './broker-table.ts';
+import { NO_HOLDS, type Holds } from './holds.ts';
 import {
   compareStrings,
   resourceKey,
@@ -40,6 +41,7 @@ export class View {
   readonly policy: Policy;
   readonly firstRegisteredAtMs: number | null;
   readonly reports: Reports;
+  readonly held: Holds;
   readonly brokers: BrokerTable;
   readonly resources: readonly Resource[];
   readonly resourceKeys: readonly string[];
@@ -71,11 +73,12 @@ export class View {
   readonly #rows: (Assignment | undefined)[];
   readonly #resourceIndex: ReadonlyMap<string, number>;
 
-  constructor(snapshot: Snapshot, reports: Reports) {
+  constructor(snapshot: Snapshot, reports: Reports, held: Holds = NO_HOLDS) {
     this.nowMs = snapshot.nowMs;
     this.policy = snapshot.policy;
     this.firstRegisteredAtMs = snapshot.firstRegisteredAtMs;
     this.reports = reports;
+    this.held = held;
     this.brokers = new BrokerTable(snapshot.brokers);
     const keyed = snapshot.resources.map((resource) => ({ key: resourceKey(resource), resource }));
     keyed.sort((a, b) => compareStrings(a.key, b.key));
@@ -89,8 +92,7 @@ export class View {
     const n = this.firstShard[keyed.length] ?? 0;
     this.shardCount = n;
     this.resourceOf = new Int32Array(n);
-    for (let r = 0; r < keyed.length; r++)
-      this.resourceOf.fill(r, this.firstShard[r], this.firstShard[r + 1]);
+    keyed.forEach((_, r) => this.resourceOf.fill(r, this.firstShard[r], this.firstShard[r + 1]));
     this.leader = new Int32Array(n).fill(NONE);
     this.#nextLeader = new Int32Array(n).fill(NONE);
     this.counts = new Uint8Array(n);
@@ -114,8 +116,7 @@ export class View {
       rows[first + number] = row;
       this.#read(first + number, row);
     }
-    this.rows = rows;
-    this.#rows = rows;
+    this.rows = this.#rows = rows;
   }
 
   /** A shard by its key; NONE: the cluster has none of it. */
@@ -146,7 +147,7 @@ export class View {
     const { nowMs, policy, firstRegisteredAtMs, resources } = this;
     const assignments = this.rows.filter((row) => row !== undefined);
     const rows = { brokers: this.brokers.rows, resources, assignments };
-    const settled = new View({ nowMs, policy, firstRegisteredAtMs, ...rows }, this.reports);
+    const settled = new View({ nowMs, policy, firstRegisteredAtMs, ...rows }, this.reports, this.held);
     settled.failedLimit = this.failedLimit;
     for (let s = 0; s < this.shardCount; s++) {
       if (this.counts[s] === 0) continue;
@@ -325,6 +326,12 @@ export class View {
   free(s: number): boolean {
     if (this.counts[s] === 0 || this.touched[s] === 1 || this.move(s) !== null) return false;
     return this.failedMoves(s) <= this.failedLimit;
+  }
+
+  /** As `free`, and a move of the role is not held in this pass. */
+  mayStart(s: number, role: MoveRole): boolean {
+    const held = this.held.waits[role];
+    return this.free(s) && (held.size === 0 || !held.has(this.shardKey(s)));
   }
 
   /** Moves of the shard given up since the last that finished. */

@@ -11,16 +11,21 @@ const MAX_ROUNDS = 8;
 /** By resource: its part of every capped broker's cap, by place in `field.capped`; `null`: no cap binds. */
 export type CapParts = readonly Int32Array[] | null;
 
+export interface SplitInput {
+  /** How many of a resource's leaderships a broker is to have: the parts must not change as they arrive. */
+  readonly toLead: LeadersDue;
+  readonly build: (r: number, room: Int32Array | null) => ResourceTarget;
+}
+
+/** Shards of a resource that a broker is to lead. */
+export type LeadersDue = (r: number, b: number) => number;
+
 /**
  * Splits the caps over the resources, by what each would put on a capped broker: the parts of a full broker's cap
  * are as its demands, and what is cut off asks the other brokers, which may fill them too. The parts do not depend
  * on where copies lie now: with parts of "the room there is" two resources would draw each other back and forth.
  */
-export function splitCaps(
-  view: View,
-  field: Field,
-  build: (r: number, room: Int32Array | null) => ResourceTarget,
-): CapParts {
+export function splitCaps(view: View, field: Field, { toLead, build }: SplitInput): CapParts {
   const caps = capsLeft(view, field);
   const full = new Uint8Array(caps.length);
   let parts: Int32Array[] | null = null;
@@ -36,7 +41,7 @@ export function splitCaps(
       full[i] = 1;
       more = true;
       parts ??= targets.map(() => new Int32Array(caps.length).fill(NO_CAP));
-      split(view, b, { demands, sum, cap: caps[i] ?? 0 }).forEach((part, r) => {
+      split(view, b, { demands, sum, cap: caps[i] ?? 0, toLead }).forEach((part, r) => {
         const row = parts?.[r];
         if (row !== undefined) row[i] = part;
       });
@@ -60,16 +65,20 @@ function demandOf(target: ResourceTarget, b: number): number {
   return share.floor(b) * UNIT + Math.floor((share.remainder(b) * UNIT) / share.denominator(b));
 }
 
-/** One cap in whole copies: by demand, no resource below what it leads there, the largest remainders first. */
+/** One cap in whole copies: by demand, no resource below what it leads there or is to lead, the largest remainders first. */
 function split(
   view: View,
   b: number,
-  want: { readonly demands: readonly number[]; readonly sum: number; readonly cap: number },
+  want: Pick<SplitInput, 'toLead'> & {
+    readonly demands: readonly number[];
+    readonly sum: number;
+    readonly cap: number;
+  },
 ): Int32Array {
-  const { demands, sum, cap } = want;
+  const { demands, sum, cap, toLead } = want;
   const quotas = demands.map((d) => (sum === 0 ? 0 : Math.floor((d * cap) / sum)));
   const exact = demands.map((d) => (sum === 0 ? 0 : Math.floor((d * cap) / Math.max(1, sum / UNIT))));
-  const led = demands.map((_, r) => view.tally.leadersOf(r, b));
+  const led = demands.map((_, r) => Math.max(view.tally.leadersOf(r, b), toLead(r, b)));
   const parts = Int32Array.from(quotas, (q, r) => Math.max(q, led[r] ?? 0));
   let left = cap - parts.reduce((a, n) => a + n, 0);
   const above = (r: number): number => (parts[r] ?? 0) * UNIT - (exact[r] ?? 0);

@@ -2,7 +2,7 @@ import type { View } from '../view.ts';
 import { levelStep } from './level-step.ts';
 import { outside, replaced, zoneFault } from './measure.ts';
 import type { FollowerMove, MoveCheck } from './step.ts';
-import { CopyTargets } from './targets.ts';
+import type { CopyTargets } from './targets.ts';
 import { vectorTail, vectorTailAfter } from './vector.ts';
 import { zoneStep } from './zone-step.ts';
 
@@ -38,14 +38,16 @@ export function isNearLevel(view: View, targets: CopyTargets): boolean {
  */
 export class Foresight {
   readonly #future: View;
+  readonly #targets: CopyTargets;
   #known: FollowerMove[] | null = null;
 
-  constructor(view: View) {
+  constructor(view: View, targets: CopyTargets) {
     this.#future = view.settled();
+    this.#targets = targets;
   }
 
   next(): FollowerMove | null {
-    this.#known ??= sequence(this.#future.settled(), []);
+    this.#known ??= sequence(this.#future.settled(), this.#targets, []);
     const passed: FollowerMove[] = [];
     const first = this.#known[0] ?? null;
     while (passed.length < MAX_PASSED) {
@@ -53,7 +55,7 @@ export class Foresight {
       if (best === undefined) break;
       if (!rest.some((later) => reverses(later, best))) return best;
       passed.push(best);
-      this.#known = sequence(this.#future.settled(), passed);
+      this.#known = sequence(this.#future.settled(), this.#targets, passed);
     }
     if (first !== null) this.#known = null;
     return first;
@@ -67,14 +69,14 @@ export class Foresight {
 }
 
 /** What follows from a view, which is carried along; the first move is none of those passed over, which may become more. */
-function sequence(future: View, passed: FollowerMove[]): FollowerMove[] {
+function sequence(future: View, now: CopyTargets, passed: FollowerMove[]): FollowerMove[] {
   const moves: FollowerMove[] = [];
   const isNew: MoveCheck = (from, to, shard) =>
     !passed.some((move) => move.shard === shard && move.from === from && move.to === to);
   const any = (): boolean => true;
   while (moves.length < MAX_FORESEEN) {
     const ok = moves.length === 0 ? isNew : any;
-    const targets = new CopyTargets(future);
+    const targets = now.over(future);
     const move = zoneStep(future, targets, ok) ?? levelStep(future, targets, any, ok);
     if (move === null) break;
     // What is passed over still counts in component (5): a longer chain may not lower it.

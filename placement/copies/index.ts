@@ -1,4 +1,5 @@
 import type { View } from '../view.ts';
+import type { LeadersDue } from './caps.ts';
 import { CopyTargets } from './targets.ts';
 
 export { conflicts } from './conflicts.ts';
@@ -15,8 +16,14 @@ export { resourceOutside, totalsOutside, vectorTail, vectorTailAfter, type Vecto
 export { zoneStep } from './zone-step.ts';
 export { zonesAfter } from './zones.ts';
 
-/** What this pass aims at for copies. Built once all leaders of the pass are placed. */
-export function copyTargets(view: View): CopyTargets {
-  return new CopyTargets(view);
+/**
+ * What this pass aims at for copies. Built once all leaders of the pass are placed. `toLead`: how many shards of a resource
+ * a broker is to lead; what it leads now where nothing else is said.
+ */
+export function copyTargets(
+  view: View,
+  toLead: LeadersDue = (r, b) => view.tally.leadersOf(r, b),
+): CopyTargets {
+  return new CopyTargets(view, toLead);
 }
 export { holdsTooMany } from './measure.ts';

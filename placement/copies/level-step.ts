@@ -31,7 +31,7 @@ export function levelStep(
     if (paths.length > 0) return bestLink(paths, mode, ok);
   }
   const both: MoveCheck = (from, to, s) => ok(from, to) && mayMove(from, to, s);
-  return totalsStep(view, targets, both, (s) => view.free(s));
+  return totalsStep(view, targets, both, (s) => view.mayStart(s, 'follower'));
 }
 
 const any: MoveCheck = () => true;
@@ -121,7 +121,7 @@ function rankLinks(path: Path, mode: SpanMode, take: (candidate: Candidate) => v
     backward ? links[b] === length - 1 : links[b] === length && gradient.isSink(b);
   const next = [...view.brokers.liveList].filter(isTo);
   for (let s = view.firstShard[r] ?? 0; s < (view.firstShard[r + 1] ?? 0); s++) {
-    if (!view.free(s)) continue;
+    if (!view.mayStart(s, 'follower')) continue;
     const leader = view.nextLeader(s);
     const set = view.finished(s);
     const failed = view.failedMoves(s);

@@ -2,7 +2,7 @@ import { NONE } from '../broker-table.ts';
 import { Rendezvous, type Ranking } from '../hash.ts';
 import type { ZonePolicy } from '../model.ts';
 import type { View } from '../view.ts';
-import { splitCaps, type CapParts } from './caps.ts';
+import { splitCaps, type CapParts, type LeadersDue } from './caps.ts';
 import { Field } from './field.ts';
 import { chooseQuotas, type CopyQuotas } from './quota-choice.ts';
 import { share, type Share } from './share.ts';
@@ -31,8 +31,11 @@ export class CopyTargets {
   #totals: Totals | undefined;
   #quotas: CopyQuotas | undefined;
 
-  constructor(view: View) {
+  readonly #toLead: LeadersDue;
+
+  constructor(view: View, toLead: LeadersDue) {
     this.view = view;
+    this.#toLead = toLead;
     this.field = new Field(view.brokers);
     this.#rendezvous = new Rendezvous(view.brokers.ids);
     this.#targets = new Array<ResourceTarget | undefined>(view.resourceCount).fill(undefined);
@@ -81,6 +84,11 @@ export class CopyTargets {
     return (this.#quotas ??= chooseQuotas(this));
   }
 
+  /** The same aims over another view of the cluster. */
+  over(view: View): CopyTargets {
+    return new CopyTargets(view, this.#toLead);
+  }
+
   /** Chooses quotas anew from the copies as they are now, as the next pass would. */
   renewQuotas(): void {
     this.#quotas = undefined;
@@ -99,7 +107,8 @@ export class CopyTargets {
         ? this.#uncapped(x)
         : shareByRule(this.field, this.rule(x), this.view.tally.shards[x] ?? 0, room);
     if (this.field.capped.length === 0) return build(r, null);
-    if (this.#caps === undefined) this.#caps = splitCaps(this.view, this.field, build);
+    if (this.#caps === undefined)
+      this.#caps = splitCaps(this.view, this.field, { toLead: this.#toLead, build });
     return build(r, this.#caps?.[r] ?? null);
   }
 

@@ -20,7 +20,7 @@ interface Found {
 export function zoneStep(view: View, targets: CopyTargets, ok: MoveCheck): FollowerMove | null {
   let best: Found | null = null;
   for (let s = 0; s < view.shardCount; s++) {
-    if (!view.free(s) || !allLive(view, view.finished(s))) continue;
+    if (!view.mayStart(s, 'follower') || !allLive(view, view.finished(s))) continue;
     const r = view.resource(s);
     const failed = view.rows[s]?.failedMoves ?? 0;
     if (best !== null && failed >= (best.key[0] ?? 0)) continue;

@@ -7,11 +7,10 @@ const draining = { lifecycle: 'draining', drain: true } as const;
 interface Case {
   readonly title: string;
   readonly brokers: readonly Broker[];
-  /** Name, shards, replication factor. */
-  readonly resources: readonly (readonly [string, number, number])[];
-  /** Shard of a stream, then its set, the leader first. */
+  /** Name (of a stream, where it says nothing else), shards, replication factor, and whether it has no log. */
+  readonly resources: readonly (readonly [string, number, number, 'ephemeral'?])[];
+  /** Shard, then its set, the leader first. */
   readonly sets: readonly (readonly [string, readonly string[]])[];
-  readonly ephemeral?: true;
   /** Slots for copies and for hand-overs; one of each where none are named. */
   readonly slots?: number;
   /** Copies in sync, by shard; all where not named. */
@@ -81,26 +80,105 @@ const CASES: readonly Case[] = [
       broker('b3'),
       broker('b4', { weight: 3 }),
     ],
-    resources: [['r1', 3, 4]],
+    resources: [['r1', 3, 4, 'ephemeral']],
     sets: [
       ['r1/0', ['b2', 'b3', 'b4', 'b0']],
       ['r1/1', ['b2', 'b3', 'b4', 'b0']],
       ['r1/2', ['b2', 'b3', 'b0', 'b4']],
     ],
-    ephemeral: true,
     inSync: { 'r1/0': ['b2'] },
   },
   {
     slots: 2,
     title: 'a leadership without a log goes where it has a copy, which takes no room',
     brokers: [broker('b6', { weight: 4, maxShards: 2 }), broker('b8'), broker('b9', draining)],
-    resources: [['r1', 3, 2]],
+    resources: [['r1', 3, 2, 'ephemeral']],
     sets: [
       ['r1/0', ['b9', 'b8']],
       ['r1/1', ['b9', 'b6']],
       ['r1/2', ['b9', 'b8']],
     ],
-    ephemeral: true,
+  },
+  {
+    title: 'a drained leadership waits for a target that levelling makes room on',
+    brokers: [broker('b0'), broker('b3', draining), broker('b4', { weight: 4, maxShards: 3 }), broker('b5')],
+    resources: [
+      ['r1', 2, 1],
+      ['r3', 3, 2],
+    ],
+    sets: [
+      ['r1/0', ['b3']],
+      ['r1/1', ['b3']],
+      ['r3/0', ['b3', 'b4']],
+      ['r3/1', ['b4', 'b3']],
+      ['r3/2', ['b4', 'b0']],
+    ],
+    slots: 2,
+  },
+  {
+    title: 'a drained leadership waits for the copies of shards that still move themselves',
+    brokers: [
+      broker('b1', { weight: 4, maxShards: 3 }),
+      broker('b2'),
+      broker('b5', draining),
+      broker('b7', { weight: 3 }),
+    ],
+    resources: [
+      ['r0', 4, 2, 'ephemeral'],
+      ['cache:r2', 3, 1],
+    ],
+    sets: [
+      ['r0/0', ['b1', 'b7']],
+      ['r0/1', ['b5', 'b2']],
+      ['r0/2', ['b7', 'b5']],
+      ['r0/3', ['b5', 'b7']],
+      ['cache:r2/0', ['b5']],
+      ['cache:r2/1', ['b5']],
+      ['cache:r2/2', ['b5']],
+    ],
+  },
+  {
+    title: 'a leadership waits where a new shard, once there is room, would send it on',
+    brokers: [
+      broker('b0', { weight: 4, maxShards: 7, zone: 'z1' }),
+      broker('b1', { zone: 'z1' }),
+      broker('b2', draining),
+      broker('b3', { weight: 3 }),
+    ],
+    resources: [
+      ['r0', 5, 3],
+      ['r1', 2, 2],
+      ['r2', 1, 2],
+    ],
+    sets: [
+      ['r1/0', ['b0', 'b1']],
+      ['r1/1', ['b0', 'b1']],
+      ['r2/0', ['b2', 'b0']],
+    ],
+  },
+  {
+    title: 'a drained leadership waits for a restore after which there is room',
+    brokers: [
+      broker('b0', { weight: 3, maxShards: 3 }),
+      broker('b1'),
+      broker('b2', { lifecycle: 'down', downSinceMs: 0 }),
+      broker('b3', { weight: 4 }),
+      broker('b8'),
+      broker('b9', draining),
+    ],
+    resources: [
+      ['r1', 5, 3, 'ephemeral'],
+      ['r3', 2, 2],
+    ],
+    sets: [
+      ['r1/0', ['b8', 'b9', 'b3']],
+      ['r1/1', ['b9', 'b8', 'b3']],
+      ['r1/2', ['b3', 'b0', 'b2']],
+      ['r1/3', ['b2', 'b3', 'b1']],
+      ['r1/4', ['b2', 'b3', 'b0']],
+      ['r3/0', ['b3', 'b9']],
+      ['r3/1', ['b2', 'b1']],
+    ],
   },
 ];
 
@@ -120,14 +198,18 @@ function faults(steps: readonly SimStep[]): string[] {
 }
 
 describe('where caps or copies stand in the way, no leadership moves twice and no copy goes back', () => {
-  it.each(CASES)('$title', ({ brokers, resources, sets, ephemeral, inSync, slots = 1 }) => {
+  it.each(CASES)('$title', ({ brokers, resources, sets, inSync, slots = 1 }) => {
     const file = clusterOf({
       brokers: [...brokers],
-      resources: resources.map(([name, shards, replicationFactor]) =>
-        resource(name, shards, { replicationFactor, durable: ephemeral !== true }),
+      resources: resources.map(([name, shards, replicationFactor, ephemeral]) =>
+        resource(name.replace('cache:', ''), shards, {
+          kind: name.startsWith('cache:') ? 'cache' : 'stream',
+          replicationFactor,
+          durable: ephemeral === undefined,
+        }),
       ),
       assignments: sets.map(([shard, set]) => ({
-        ...assignment(`stream:${shard}`, [...set]),
+        ...assignment(shard.startsWith('cache:') ? shard : `stream:${shard}`, [...set]),
         inSync: [...(inSync?.[shard] ?? set)],
       })),
       policy: { maxConcurrentMoves: slots, maxConcurrentHandovers: slots },

@@ -101,6 +101,32 @@ describe('t_b', () => {
   });
 });
 
+describe('the parts of a cap', () => {
+  /** Of broker a for two resources, of each of which it leads 2 and is to lead so many. */
+  function parts(cap: number, toLead: readonly [number, number]): number[] {
+    const sizes = { shards: 6, factor: 3 };
+    const start = cluster(
+      [{ id: 'a', cap }, { id: 'b' }, { id: 'c' }],
+      [
+        { name: 't', ...sizes },
+        { name: 'u', ...sizes },
+      ],
+    );
+    const { view } = place(start);
+    const [a] = view.brokers.liveList;
+    if (a === undefined) throw new Error('no broker is live');
+    expect([view.tally.leadersOf(0, a), view.tally.leadersOf(1, a)]).toEqual([2, 2]);
+    const targets = copyTargets(view, (r) => toLead[r] ?? 0);
+    return [0, 1].map((r) => targets.ceiling(r, a));
+  }
+
+  it('hold what a broker is to lead, before it does', () => {
+    expect(parts(6, [2, 2])).toEqual([3, 3]);
+    expect(parts(6, [4, 2])).toEqual([4, 2]);
+    expect(parts(6, [4, 0])).toEqual([4, 2]);
+  });
+});
+
 describe('the most copies of a shard in one zone', () => {
   const field = (letters: string): Field => new Field(viewOf(cluster(racks(letters), [])).brokers);
   it.each([
