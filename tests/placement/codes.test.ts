@@ -18,7 +18,7 @@ function documented(): Map<string, Set<string>> {
   return codes;
 }
 
-/** What none of these clusters comes to: the tests of moves, plans, operators and of nowhere to go do. */
+/** What none of these clusters comes to: the tests of moves, plans, operators, of nowhere to go and of looking ahead do. */
 const UNMET: readonly string[] = [
   'reason operator',
   'rule draining_last_choice',
@@ -30,6 +30,7 @@ const UNMET: readonly string[] = [
   'rule operator',
   'waiting settling',
   'waiting leased',
+  'waiting moves_again',
   'unplaceable no_live_broker',
 ];
 
