@@ -74,14 +74,16 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
   const most = Int32Array.from(cluster.ceiling, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
   const rendezvous = new Rendezvous(view.brokers.ids);
   const rankings = open.map((r) => rendezvous.of(view.resourceKeys[r] ?? ''));
+  const { cost, gives } = remainderCosts(view, open, rows.of, unled);
   const picked = chooseRemainders({
     rows: open.length,
     brokers: count,
-    cost: remainderCosts(view, open, rows.of, unled),
+    cost,
     take: Int32Array.from(take),
     least,
     most,
-    score: (row, b) => rankings[row]?.high(b) ?? 0,
+    // The high lane is below 2^32: who could hand one over without a copy keeps its own last.
+    score: (row, b) => (rankings[row]?.high(b) ?? 0) + (gives[row * count + b] === 1 ? 0 : 2 ** 32),
   });
   for (let i = 0; i < open.length; i++) {
     for (let b = 0; b < count; b++) {
@@ -196,20 +198,25 @@ function waterLevel(view: View, of: (r: number) => Shares, broker: number, room:
   return low;
 }
 
-/** What it costs that a broker leads one more than its floor of a resource. */
+/**
+ * What it costs that a broker leads one more than its floor of a resource; and who leads a shard of it with an in-sync
+ * copy where the floor is not reached.
+ */
 function remainderCosts(
   view: View,
   open: readonly number[],
   of: (r: number) => Shares,
   unled: Int32Array,
-): Uint8Array {
+): { readonly cost: Uint8Array; readonly gives: Uint8Array } {
   const { count, live } = view.brokers;
   const cost = new Uint8Array(open.length * count).fill(FORBIDDEN);
+  const gives = new Uint8Array(open.length * count);
   const ready = new Int32Array(count);
   const stuck = new Int32Array(count);
   open.forEach((r, i) => {
     const { floor, ceiling } = of(r);
-    const given = countReady(view, r, floor, { ready, stuck }) + (unled[r] ?? 0);
+    const ofRow = gives.subarray(i * count, (i + 1) * count);
+    const given = countReady(view, r, floor, { ready, stuck, gives: ofRow }) + (unled[r] ?? 0);
     for (let b = 0; b < count; b++) {
       if (live[b] === 0 || (ceiling[b] ?? 0) <= (floor[b] ?? 0)) continue;
       const led = view.tally.leadersOf(r, b);
@@ -220,18 +227,18 @@ function remainderCosts(
       else cost[at] = view.room(b) > 0 && given - (stuck[b] ?? 0) > lacks ? COPIES : WAITS;
     }
   });
-  return cost;
+  return { cost, gives };
 }
 
 /**
- * By broker: in-sync copies of shards of `r` whose leader leads more than its floor, or must go; and those that are behind.
- * Answers how many such shards there are.
+ * By broker: in-sync copies of shards of `r` whose leader leads more than its floor, or must go; those that are behind; and
+ * whether it leads one of them with an in-sync copy where the floor is not reached. Answers how many such shards there are.
  */
 function countReady(
   view: View,
   r: number,
   floor: Int32Array,
-  { ready, stuck }: { ready: Int32Array; stuck: Int32Array },
+  { ready, stuck, gives }: { ready: Int32Array; stuck: Int32Array; gives: Uint8Array },
 ): number {
   ready.fill(0);
   stuck.fill(0);
@@ -244,7 +251,11 @@ function countReady(
     if (view.tally.leadersOf(r, leader) <= (floor[leader] ?? 0)) continue;
     given++;
     const inSync = view.inSync(s);
-    for (const b of inSync) if (b !== leader) ready[b] = (ready[b] ?? 0) + 1;
+    for (const b of inSync) {
+      if (b === leader) continue;
+      ready[b] = (ready[b] ?? 0) + 1;
+      if (view.tally.leadersOf(r, b) < (floor[b] ?? 0)) gives[leader] = 1;
+    }
     const copies = view.copies(s);
     if (copies.length === inSync.length || !durable) continue;
     for (const b of copies) if (!inSync.includes(b)) stuck[b] = (stuck[b] ?? 0) + 1;
