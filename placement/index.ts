@@ -26,5 +26,7 @@ export {
 } from './simulate.ts';
 export { plan, planAndFollow } from './plan.ts';
 export type { QuietCluster } from './quiet.ts';
+export { NO_CAP } from './broker-table.ts';
+export { shares, type Shares } from './share.ts';
 export { explainShard, type Explanation } from './explain.ts';
 export { abandonRefusal, operator, operatorCancel, operatorMove, type OperatorAnswer } from './operator.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../../raft/index.ts';
-import { compareStrings, type Levels } from '../../placement/index.ts';
+import { compareStrings, NO_CAP, shares, type Levels, type Shares } from '../../placement/index.ts';
 import type { AssignmentRow, StateView } from '../state/index.ts';
 import { inSlices, perRevisionInSlices } from './rpc-per-revision.ts';
 
@@ -29,7 +29,7 @@ const NAMES_PER_SLICE = 5_000;
 const SPREADS_PER_SLICE = 500;
 
 export interface Spreads extends Omit<Levels, 'leaders' | 'leadersTotal' | 'copiesTotal'> {
-  /** Resources whose leaders are two or more apart. */
+  /** Resources of which some broker leads more or less than its share by weight and cap. */
   readonly resourcesOutOfLevel: number;
 }
 
@@ -40,6 +40,11 @@ class LevelCount {
   /** The zone of each broker, numbered; one without a zone is a zone of its own. */
   readonly #zones: readonly number[];
   readonly #live: readonly number[];
+  /** Those that are live, and those that drain. */
+  readonly #serving: readonly number[];
+  /** By broker: what its share of a resource follows from. */
+  readonly #field: Parameters<typeof shares>[1];
+  readonly #shares = new Map<number, Shares>();
   /** Where a resource's row begins in the two tables; the totals are their last row. */
   readonly #rowOf = new Map<string, number>();
   readonly #totals: number;
@@ -62,6 +67,15 @@ class LevelCount {
       state.brokers.get(id)?.lifecycle === 'live' ? [number] : [],
     );
     const brokers = this.#ids.length;
+    const rows = this.#ids.map((id) => state.brokers.get(id));
+    this.#serving = rows.flatMap((row, number) =>
+      row?.lifecycle === 'live' || row?.lifecycle === 'draining' ? [number] : [],
+    );
+    this.#field = {
+      live: Uint8Array.from(rows, (row) => (row?.lifecycle === 'live' && !row.drain ? 1 : 0)),
+      weight: Int32Array.from(rows, (row) => row?.weight ?? 0),
+      cap: Int32Array.from(rows, (row) => row?.maxShards ?? NO_CAP),
+    };
     for (const key of state.resources.keys()) this.#rowOf.set(key, this.#rowOf.size * brokers);
     this.#totals = this.#rowOf.size * brokers;
     this.#leaders = new Int32Array(this.#totals + brokers);
@@ -114,9 +128,8 @@ class LevelCount {
     let maxCopySpreadPerResource = 0;
     let resourcesOutOfLevel = 0;
     const look = (row: number): void => {
-      const spread = this.#spread(this.#leaders, row);
-      if (spread >= 2) resourcesOutOfLevel += 1;
-      maxLeaderSpreadPerResource = Math.max(maxLeaderSpreadPerResource, spread);
+      if (!this.#isLevel(row)) resourcesOutOfLevel += 1;
+      maxLeaderSpreadPerResource = Math.max(maxLeaderSpreadPerResource, this.#spread(this.#leaders, row));
       maxCopySpreadPerResource = Math.max(maxCopySpreadPerResource, this.#spread(this.#copies, row));
     };
     await inSlices([...this.#rowOf.values()], clock, look, SPREADS_PER_SLICE);
@@ -128,6 +141,19 @@ class LevelCount {
       minZonesPerShard: this.#minZones === Infinity ? 0 : this.#minZones,
       resourcesOutOfLevel,
     };
+  }
+
+  /** Shards whose leader is gone are nobody's share until they have another. */
+  #isLevel(row: number): boolean {
+    let total = 0;
+    for (const number of this.#serving) total += this.#leaders[row + number] ?? 0;
+    let share = this.#shares.get(total);
+    if (share === undefined) this.#shares.set(total, (share = shares(total, this.#field)));
+    const { floor, ceiling } = share;
+    return this.#serving.every((number) => {
+      const led = this.#leaders[row + number] ?? 0;
+      return led >= (floor[number] ?? 0) && led <= (ceiling[number] ?? 0);
+    });
   }
 
   #spread(counts: Int32Array, row: number): number {
