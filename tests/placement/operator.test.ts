@@ -106,9 +106,13 @@ describe('a move by hand', () => {
     });
   });
 
-  it('refuses where no slot is free', () => {
-    const answer = operatorMove(at({}, { policy: { maxConcurrentMoves: 0 } }), NO_REPORTS, request({}));
-    expect(answer).toEqual({ refused: expect.stringContaining('maxConcurrentMoves') });
+  it.each([
+    ['maxConcurrentMoves', 'b3'],
+    ['maxMovesPerBroker', 'b3'],
+    ['maxConcurrentHandovers', 'b2'],
+  ])('refuses where no slot is free by %s', (limit, to) => {
+    const answer = operatorMove(at({}, { policy: { [limit]: 0 } }), NO_REPORTS, request({ to }));
+    expect(answer).toEqual({ refused: expect.stringContaining(limit) });
   });
 });
 
