@@ -71,7 +71,7 @@ async function live(path: string, crashing: CrashingDisk): Promise<number> {
 }
 
 test.each([false, true])(
-  'hazards 20, 25: kill -9 at every storage call loses nothing acknowledged (call carried out: %s)',
+  'hazard 20: kill -9 at every storage call loses nothing acknowledged (call carried out: %s)',
   async (done) => {
     const states = await expected();
     for (let point = 1; ; point += 1) {
