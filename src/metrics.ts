@@ -99,7 +99,11 @@ function addPlacement(registry: Registry, plane: ControlPlane, clock: Clock): vo
   const add = (name: string, help: string, pick: (figures: PlacementFigures) => number): void =>
     gauge(registry, { name: `placement_${name}`, help }, async () => pick(await read()));
   add('max_leader_spread_per_resource', 'Most leaders less fewest, worst resource', (f) => f.maxLeaderSpread);
-  add('resources_out_of_level', 'Resources of which some broker leads more or less than its share', (f) => f.outOfLevel);
+  add(
+    'resources_out_of_level',
+    'Resources of which some broker leads more or less than its share',
+    (f) => f.outOfLevel,
+  );
   add('leader_spread_total', 'Most leaders of all resources less fewest', (f) => f.leaderSpreadTotal);
   add('copy_spread_total', 'Most copies of all resources less fewest', (f) => f.copySpreadTotal);
   add('under_replicated', 'Shards with fewer in-sync copies than wanted', (f) => f.underReplicated);
