@@ -3,6 +3,9 @@ import type { ControlPlane } from '../control-plane.ts';
 import { ERRORS, EvenkeelError, type ErrorCode } from '../errors.ts';
 import type { Answer, CommonParams, RpcContext, RpcMethod, Subscriber } from './rpc-types.ts';
 
+/** What a call asks of others ends so much before its own deadline: their answer, which says more, comes first. */
+const ANSWER_MS = 10;
+
 /** Calls under way on this node, all surfaces together; more are answered `overloaded`. */
 export const MAX_CALLS = 2_048;
 
@@ -101,7 +104,8 @@ export class Caller {
   #context({ deadlineMs, request }: CommonParams, subscriber: Subscriber | null): RpcContext {
     const { plane, clock } = this.#options;
     const startedAt = clock.now();
-    const remainingMs = (): number => Math.max(1, Math.floor(startedAt + deadlineMs - clock.now()));
+    const remainingMs = (): number =>
+      Math.max(1, Math.floor(startedAt + deadlineMs - ANSWER_MS - clock.now()));
     return {
       plane,
       clock,

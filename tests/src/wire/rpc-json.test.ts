@@ -125,6 +125,11 @@ describe('errors', () => {
     expect((await node.call('resource.create', params)).error?.data).toMatchObject({ outcome: 'unknown' });
   });
 
+  it('leave what is asked of others the time to say more than that it was late', async () => {
+    await node.call('resource.create', { name: 's', shards: 1, deadlineMs: 500 });
+    expect(node.plane.proposed[0]?.options.deadlineMs).toBeLessThanOrEqual(490);
+  });
+
   it('do not speak of an outcome where a read was late', async () => {
     node.plane.onBarrier = () => new Promise(() => undefined);
     const { error } = await node.call('broker.list', { deadlineMs: 20 });
