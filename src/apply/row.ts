@@ -1,5 +1,5 @@
-import { compareStrings, splitShard, type Assignment } from '../../placement/index.ts';
-import type { AssignmentRow, ClusterState } from '../state/index.ts';
+import type { Assignment } from '../../placement/index.ts';
+import { inShardOrder, type AssignmentRow, type ClusterState } from '../state/index.ts';
 import type { Sliced } from './outcome.ts';
 
 /** Rows found, or put in order, in the time that writing one takes. */
@@ -37,26 +37,14 @@ export function keepsDrained(row: Assignment, next: Assignment): boolean {
 
 /** The rows that name a broker, by shard: as a copy, a move's destination included. */
 export function* rowsOn(state: ClusterState, broker: string): Sliced<AssignmentRow[]> {
-  const found = new Map<string, { readonly number: number; readonly row: AssignmentRow }[]>();
-  let looked = 0;
+  const found: AssignmentRow[] = [];
   for (const shard of state.shardsOn(broker)) {
-    const { resource, number } = splitShard(shard);
     const row = state.assignments.get(shard);
-    const rows = found.get(resource);
     if (row === undefined) throw new Error(`${shard} is counted for ${broker} and has no row`);
-    if (rows === undefined) found.set(resource, [{ number, row }]);
-    else rows.push({ number, row });
-    looked += 1;
-    if (looked % FINDS_PER_WRITE === 0) yield;
+    found.push(row);
+    if (found.length % FINDS_PER_WRITE === 0) yield;
   }
-  const ordered: AssignmentRow[] = [];
-  for (const [, rows] of [...found].sort(([x], [y]) => compareStrings(x, y))) {
-    for (const { row } of rows.sort((x, y) => x.number - y.number)) {
-      ordered.push(row);
-      if (ordered.length % FINDS_PER_WRITE === 0) yield;
-    }
-  }
-  return ordered;
+  return yield* inShardOrder(found, FINDS_PER_WRITE);
 }
 
 export function without(brokers: readonly string[], broker: string): readonly string[] {
