@@ -8,11 +8,14 @@ import type {
   RegisterParams,
   SessionParams,
 } from '../broker-services.ts';
-import type { Tenure } from './tenure.ts';
+import { WRITE_DEADLINE_MS, type Tenure } from './tenure.ts';
 import type { BrokerTimings } from './timings.ts';
 
 /** `error.data.replaced` of what an older connection of the same registration is answered. */
 const REPLACED = { replaced: true } as const;
+
+/** Shorter than its node waits, which would else be told first that there is no answer, and the broker ask once more. */
+const TAKE_OVER_MS = WRITE_DEADLINE_MS - 1_000;
 
 /** Registers a broker anew, or lets its process go on where it was (contract, section 6, "Registering"). */
 export async function register(
@@ -26,6 +29,8 @@ export async function register(
     const row = current(state, broker.id, params.incarnation);
     return answer(tenure, row, timings, state.revision);
   }
+  const untold = await takeOver(tenure, state, broker);
+  if (untold !== null) return answer(tenure, untold, timings, state.revision);
   const known = state.brokers.get(broker.id);
   if (known !== undefined && tenure.liveness.sessionLives(known)) {
     const sameStore = broker.storeId !== null && broker.storeId === known.storeId;
@@ -54,8 +59,41 @@ export async function register(
     const end = (): void => tenure.liveness.endRegistration(broker.id);
     // The entry may still be applied, with the time it was proposed at, which a lease given since would outlive.
     if (isSettled) end();
-    else void tenure.settled().finally(end);
+    else {
+      const settled = tenure.settled().finally(end);
+      tenure.untold.add({ broker, before: known?.incarnation ?? 0, settled });
+    }
   }
+}
+
+/** The row of an earlier registration that is the same and that nobody was told of; `null`: there is none, or it came to nothing. */
+async function takeOver(
+  tenure: Tenure,
+  state: StateView,
+  broker: RegisterParams['broker'],
+): Promise<BrokerRow | null> {
+  const untold = tenure.untold.take(broker);
+  if (untold === null) return null;
+  if (!(await tenure.within(untold.settled, TAKE_OVER_MS))) {
+    tenure.untold.add(untold);
+    throw new EvenkeelError(
+      'deadline_exceeded',
+      `an earlier registration of broker ${broker.id} is not applied yet; ask again to take it over`,
+      { outcome: 'unknown' },
+    );
+  }
+  tenure.assertLeading();
+  const row = state.brokers.get(broker.id);
+  const isIt =
+    row !== undefined &&
+    row.incarnation > untold.before &&
+    row.storeId === broker.storeId &&
+    !row.imported &&
+    row.lifecycle !== 'down' &&
+    row.lifecycle !== 'left';
+  if (!isIt) return null;
+  tenure.leaving.delete(broker.id);
+  return row;
 }
 
 /**

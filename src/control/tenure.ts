@@ -7,6 +7,7 @@ import type { ControlOptions } from './options.ts';
 import { Passes, type PassStats } from './passes.ts';
 import { ReportBook } from './reports.ts';
 import { QuorumRounds } from './rounds.ts';
+import { Untold } from './untold.ts';
 
 /** Between two attempts to see what was proposed settled, ms. */
 const SETTLE_RETRY_MS = 1_000;
@@ -28,6 +29,7 @@ export class Tenure {
   readonly moving = new Map<string, AssignmentRow>();
   /** Brokers that asked to leave once nothing names them, with the incarnation that asked. */
   readonly leaving = new Map<string, number>();
+  readonly untold = new Untold();
   readonly #options: ControlOptions;
   #sessions = 0;
   #closed = false;
@@ -96,6 +98,18 @@ export class Tenure {
       deadlineMs: WRITE_DEADLINE_MS,
       inTerm: this.term,
       ...(request === undefined ? {} : { request }),
+    });
+  }
+
+  /** Whether it resolves in so many ms. */
+  async within(promise: Promise<void>, ms: number): Promise<boolean> {
+    const { clock } = this.#options;
+    return await new Promise((resolve) => {
+      const timer = clock.setTimeout(() => resolve(false), ms);
+      void promise.then(() => {
+        clock.clearTimeout(timer);
+        resolve(true);
+      });
     });
   }
 

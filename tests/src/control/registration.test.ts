@@ -7,28 +7,33 @@ import { DEFAULT_BROKER_TIMINGS, type ControlOptions } from '../../../src/contro
 import { Tenure } from '../../../src/control/tenure.ts';
 import { EvenkeelError } from '../../../src/errors.ts';
 
-test('a registration of unknown outcome leaves the one before it without a lease until it is settled', async () => {
+/** A leader whose entries are in the log at once, and applied, in order, once its disks go on. */
+function stalledLeader() {
   const timings = DEFAULT_BROKER_TIMINGS;
   const clock = new VirtualClock();
   const h = new Harness();
   const { incarnation } = h.register('b1', { storeId: 'old' });
-  const waiting: Command[] = [];
+  const log: Command[] = [];
   let isStalled = true;
   const plane = {
     ...{ state: h.state, feed: h.ring },
     leadership: () => ({ term: 1, leaderId: 'n1', established: true }),
     clusterTimeMs: () => clock.now(),
     readBarrier: () => Promise.resolve(),
-    /** In the log at once; applied, in order, once the disks go on. */
     propose: async (command: Command, { deadlineMs }: { deadlineMs: number }): Promise<Proposed> => {
-      waiting.push(command);
+      log.push(command);
       if (isStalled) {
         await new Promise<void>((resolve) => void clock.setTimeout(resolve, deadlineMs));
         throw new EvenkeelError('deadline_exceeded', 'not applied in time', { outcome: 'unknown' });
       }
-      for (const each of waiting.splice(0)) h.ok(each);
+      goOn();
       return { revision: h.state.revision, value: null };
     },
+  };
+  let applied = 0;
+  const goOn = (): void => {
+    isStalled = false;
+    for (; applied < log.length; applied++) h.ok(log[applied] as Command);
   };
   const tenure = new Tenure(
     { plane, clock, timings, planner: null, log: null } as unknown as ControlOptions,
@@ -36,22 +41,74 @@ test('a registration of unknown outcome leaves the one before it without a lease
     null as never,
   );
   tenure.liveness.disconnected('b1', incarnation, { term: 1, n: 0 });
-  const another = {
-    ...{ id: 'b1', zone: null, addresses: {}, maxShards: null, weight: 1, labels: {} },
-    storeId: 'new',
+  const registerAs = (storeId: string | null, weight = 1) => {
+    const rest = { id: 'b1', zone: null, addresses: {}, maxShards: null, labels: {} };
+    return register(tenure, h.state, timings, { broker: { ...rest, weight, storeId }, incarnation: null });
   };
-  const registered = register(tenure, h.state, timings, { broker: another, incarnation: null });
-  const failed = expect(registered).rejects.toThrow('not applied in time');
-  await clock.advance(10_000);
-  await failed;
   const beat = (of: number): Promise<unknown> => {
     const session = tenure.nextSession();
     return heartbeat(tenure, h.state, timings, { broker: 'b1', incarnation: of, session });
   };
+  const registrations = (): number => log.filter(({ type }) => type === 'registerBroker').length;
+  return { ...{ h, clock, timings, incarnation }, ...{ goOn, registerAs, beat, registrations } };
+}
+
+/** Lets a call run into its deadline. */
+async function late(clock: VirtualClock, call: Promise<unknown>): Promise<void> {
+  const failed = expect(call).rejects.toMatchObject({ code: 'deadline_exceeded' });
+  await clock.advance(10_000);
+  await failed;
+}
+
+test('a broker that asks again takes over its registration that nobody was told of: one entry, however often', async () => {
+  const { clock, goOn, registerAs, beat, registrations, incarnation, timings } = stalledLeader();
+  for (let n = 0; n < 5; n++) await late(clock, registerAs('new'));
+  expect(registrations()).toBe(1);
+  const asked = registerAs('new');
+  goOn();
+  await clock.advance(10_000);
+  expect(await asked).toMatchObject({ incarnation: incarnation + 1 });
+  expect(registrations()).toBe(1);
+  await expect(beat(incarnation + 1)).resolves.toMatchObject({ leaseMs: timings.leaseMs });
+  // It was told: whoever registers now is another process.
+  expect(await registerAs('new')).toMatchObject({ incarnation: incarnation + 2 });
+});
+
+test('a registration that nobody was told of is there for the next one that is the same, and for no other', async () => {
+  const { clock, goOn, registerAs, registrations, incarnation } = stalledLeader();
+  await late(clock, registerAs('new'));
+  goOn();
+  await clock.advance(20_000);
+  expect(await registerAs('new')).toMatchObject({ incarnation: incarnation + 1 });
+  expect(registrations()).toBe(1);
+
+  const other = stalledLeader();
+  await late(other.clock, other.registerAs('new'));
+  other.goOn();
+  await other.clock.advance(20_000);
+  expect(await other.registerAs('new', 2)).toMatchObject({ incarnation: other.incarnation + 2 });
+  // What has been passed over is not taken up again.
+  expect(await other.registerAs('new')).toMatchObject({ incarnation: other.incarnation + 3 });
+});
+
+test('without a store there is nothing to tell one process from another by', async () => {
+  const { clock, goOn, registerAs, incarnation } = stalledLeader();
+  await late(clock, registerAs(null));
+  goOn();
+  await clock.advance(20_000);
+  await expect(registerAs(null)).rejects.toMatchObject({
+    message: expect.stringContaining(`incarnation ${incarnation + 1}`),
+    code: 'broker_connected',
+  });
+});
+
+test('a registration of unknown outcome leaves the one before it without a lease until it is settled', async () => {
+  const { h, clock, goOn, registerAs, beat, incarnation, timings } = stalledLeader();
+  await late(clock, registerAs('new'));
   await expect(beat(incarnation)).rejects.toThrow('is just being registered');
   await clock.advance(20_000);
   await expect(beat(incarnation)).rejects.toThrow('is just being registered');
-  isStalled = false;
+  goOn();
   await clock.advance(20_000);
   await expect(beat(incarnation)).rejects.toMatchObject({ code: 'stale_incarnation' });
   await expect(beat(incarnation + 1)).resolves.toMatchObject({ leaseMs: timings.leaseMs });
