@@ -2,14 +2,16 @@ import { matchHandovers, type Offer } from './handover-matching.ts';
 import { isClear } from './leader-moves.ts';
 import { couldLead } from './leader-start.ts';
 import type { Pass } from './pass.ts';
+import { mayRunShort } from './room.ts';
 
 /**
  * The proven fewest leadership moves from here to level: those in flight, and what every broker leads above its target.
- * `null` where a cap binds or a copy out of sync blocks, for then the targets may be out of reach.
+ * `null` where a copy out of sync blocks or a cap could bind on the way, for then the targets may be out of reach, and room
+ * that a new shard finds only later changes them.
  */
 export function minimumLeaderMoves(pass: Pass): number | null {
   const { view, targets } = pass;
-  if (targets.capped) return null;
+  if (targets.capped || pass.lacksRoom || mayRunShort(pass)) return null;
   let sum = 0;
   for (let s = 0; s < view.shardCount; s++) {
     if (view.counts[s] === 1 && view.nextLeader(s) !== view.leader[s]) sum++;

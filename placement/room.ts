@@ -1,3 +1,4 @@
+import { NO_CAP, NONE } from './broker-table.ts';
 import { holdsTooMany, levelStep, zoneFault, zoneStep } from './copies/index.ts';
 import { startFollower } from './copy-start.ts';
 import { fullTargets } from './drain.ts';
@@ -29,6 +30,42 @@ export function makeWay(pass: Pass, brokers: Iterable<number>): boolean {
   return (
     pass.moving && (zoneStep(view, copyTargets, leaves) ?? levelStep(view, copyTargets, leaves)) !== null
   );
+}
+
+/**
+ * Some live broker may find no room under its cap on the way to level: what it holds, the leaderships it is to take and the
+ * copies that are still to be made come to more. As the pass stands once its leaders are placed.
+ */
+export function mayRunShort(pass: Pass): boolean {
+  const { view } = pass;
+  const { brokers } = view;
+  const capped = [...brokers.liveList].filter((b) => brokers.cap[b] !== NO_CAP);
+  if (capped.length === 0) return false;
+  const short = shortShards(view);
+  return capped.some((b) => {
+    const room = view.room(b) - leadersDue(pass, b);
+    // Each of them may want one copy on it, but for those it holds.
+    return room < short.length && room < short.filter((s) => !view.holds(s, b)).length;
+  });
+}
+
+/** Shards that nobody leads yet, and those with fewer copies on live brokers than they are to have. */
+function shortShards(view: View): number[] {
+  const short: number[] = [];
+  for (let s = 0; s < view.shardCount; s++) {
+    const { live } = view.brokers;
+    const kept = view.finished(s).reduce((sum, b) => sum + (live[b] ?? 0), 0);
+    if (view.leader[s] === NONE || kept < view.factor(view.resource(s))) short.push(s);
+  }
+  return short;
+}
+
+function leadersDue({ view, targets }: Pass, b: number): number {
+  if (targets.settled) return 0;
+  let due = 0;
+  for (let r = 0; r < view.resourceCount; r++)
+    due += Math.max(0, targets.of(r, b) - view.tally.leadersOf(r, b));
+  return due;
 }
 
 /** By broker: the copies that go once every move in flight has finished. */

@@ -8,7 +8,7 @@ import {
   type ClusterFile,
   type SimAction,
 } from '../../placement/index.ts';
-import { judgeCalm, judgeEnd } from './support/judge.ts';
+import { judgeCalm, judgeMinimum } from './support/judge.ts';
 import { judgeCopies } from './support/least.ts';
 import { randomCluster, type Shape } from './support/random-cluster.ts';
 import { randomEvents } from './support/random-events.ts';
@@ -36,7 +36,7 @@ function judgeEvents(file: ClusterFile, seed: number, caps: boolean): void {
       if (!cutShort) {
         judgeTotals(phase);
         if (!caps) judgeCopies(phase);
-        if (!caps && phase.minimumLeaderMoves !== null) judgeEnd(phase);
+        judgeMinimum(phase);
       }
     } catch (error) {
       throw new Error(`${at}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });

@@ -7,7 +7,7 @@ import { leaderTargets } from '../../placement/targets.ts';
 import { View } from '../../placement/view.ts';
 import { bestPromotions, levelness } from './oracle.ts';
 import { randomCluster } from './support/random-cluster.ts';
-import { assignment, brokers, clusterOf, NO_REPORTS, resource, snapshot } from './support/rows.ts';
+import { assignment, broker, brokers, clusterOf, NO_REPORTS, resource, snapshot } from './support/rows.ts';
 
 describe('the matching', () => {
   /** The worked example of placement/README.md. */
@@ -49,6 +49,26 @@ describe('the matching', () => {
       ['stream:orders', 'b1', 'b2'],
     ]);
     expect(phases[0]?.minimumLeaderMoves).toBe(2);
+  });
+
+  it('claims a fewest number of moves only where no broker can reach its cap on the way', () => {
+    const settle = (cap: number): { claimed: number | null; made: number } => {
+      const file = clusterOf({
+        brokers: [broker('b0'), broker('b1'), broker('b2', { maxShards: cap })],
+        resources: [resource('r0', 4), resource('r1', 2, { replicationFactor: 2 })],
+        assignments: [
+          ...['b0', 'b0', 'b1', 'b1'].map((id, i) => assignment(`stream:r0/${i}`, [id])),
+          assignment('stream:r1/0', ['b0', 'b1']),
+          assignment('stream:r1/1', ['b1', 'b2']),
+        ],
+      });
+      const { phases } = simulate(file, { events: [], maxPasses: 100 }, { plan, ...operator });
+      const made = phases[0]?.moves.filter(({ role }) => role === 'leader').length ?? 0;
+      return { claimed: phases[0]?.minimumLeaderMoves ?? null, made };
+    };
+    // b2 is to take two leaderships: with room for one copy only one finds a place.
+    expect(settle(2)).toEqual({ claimed: null, made: 1 });
+    expect(settle(3)).toEqual({ claimed: 2, made: 2 });
   });
 
   it('is the cheapest within the bounds: as brute force over every choice of picks', () => {

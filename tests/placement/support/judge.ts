@@ -105,6 +105,15 @@ export function judgeEnd(phase: Phase): void {
   }
 }
 
+/** Where a fewest number of leadership moves is claimed, exactly so many are made, and the end is level. */
+export function judgeMinimum(phase: Phase): void {
+  if (phase.minimumLeaderMoves === null) return;
+  const made = phase.moves.filter(({ role }) => role === 'leader').length;
+  if (made !== phase.minimumLeaderMoves)
+    fail(`${made} leadership moves are made, ${phase.minimumLeaderMoves} claimed as the fewest`);
+  judgeEnd(phase);
+}
+
 /** By shard, who leads once the first pass's promotions and placements are written and moves in flight are done. */
 export function leadersAfterFirstPass(file: ClusterFile, phase: Phase): Map<string, string> {
   const serving = new Set(
