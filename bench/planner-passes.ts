@@ -9,25 +9,28 @@ import { emptyCluster, scenesOf, type Scene } from './planner-scenes.ts';
 import type { PassRow, PlacerRow } from './planner-table.ts';
 import { timed } from './planner-timing.ts';
 
+type Made = Pick<Plan, 'steps' | 'minimumLeaderMoves'>;
+
 export async function measurePasses(layout: Layout): Promise<void> {
   const { plan } = await built<typeof Placement>('placement/index.js');
   const { SettledPlan } = await built<typeof Control>('src/control/settled-plan.js');
   const base = emptyCluster(layout);
   const least = new Map<string, number | null>();
-  const measure = <T extends Omit<Plan, 'levels'>>(name: string, run: () => T): T => {
+  const measure = <T extends Made>(name: string, run: () => T): T => {
     const { value, ...used } = timed(run);
     const { steps, minimumLeaderMoves } = value;
     least.set(name, minimumLeaderMoves);
     print({ kind: 'pass', name, ...used, steps: steps.length, leastMoves: minimumLeaderMoves });
     return value;
   };
-  const settledSince = ({ snapshot, since }: Scene): (() => Omit<Plan, 'levels'>) => {
+  const settledSince = ({ snapshot, since }: Scene): (() => Made) => {
     const settled = new SettledPlan();
     if (since === undefined) return () => plan(snapshot, NO_REPORTS);
     settled.plan(since.settled, NO_REPORTS, () => since.settled);
     return () => {
       settled.rowsChanged(since.rows);
-      return settled.plan(snapshot, NO_REPORTS, () => snapshot);
+      const { steps, summary } = settled.plan(snapshot, NO_REPORTS, () => snapshot);
+      return { steps, minimumLeaderMoves: summary.minimumLeaderMoves };
     };
   };
   const first = measure('first placement', () => plan(base, NO_REPORTS));

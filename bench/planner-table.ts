@@ -16,6 +16,8 @@ export interface StopRow {
   readonly roundTripMs: number;
   readonly stopMs: number;
   readonly p99Ms: number;
+  /** Of both threads together. */
+  readonly peakMib: number;
 }
 
 export interface PlacerRow {

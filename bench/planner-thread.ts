@@ -3,7 +3,7 @@
  * held up by. Every row is printed as a line of JSON for `planner.ts`.
  */
 import { setImmediate as turn, setTimeout } from 'node:timers/promises';
-import type { Assignment, Broker, Policy, Resource, Snapshot } from '../placement/index.ts';
+import type { Assignment, Broker, Policy, Resource, Snapshot, Step } from '../placement/index.ts';
 import type * as ClockModule from '../src/clock.ts';
 import type * as Control from '../src/control/index.ts';
 import type * as Logger from '../src/logger.ts';
@@ -15,6 +15,7 @@ import { watchLoop } from './loop-stops.ts';
 import { NO_REPORTS, NOW_MS, placedBy, type Layout } from './planner-layouts.ts';
 import { emptyCluster, keyOf, scenesOf } from './planner-scenes.ts';
 import type { StopRow } from './planner-table.ts';
+import { peakMib, resetPeak } from './planner-timing.ts';
 
 /** Rows of one entry at most, as the planner's decisions come in the log. */
 const ROWS_PER_ENTRY = 500;
@@ -32,13 +33,19 @@ export async function measureStops(layout: Layout): Promise<void> {
     clock: createSystemClock(),
     log: SILENT_LOGGER,
   });
-  const measure = async (name: string, snapshot: Snapshot) => {
+  /** The steps are read as `control` reads them; `write` is what becomes of a slice before the next is taken. */
+  const measure = async (name: string, snapshot: Snapshot, write: (steps: readonly Step[]) => void) => {
     globalThis.gc?.();
     await setTimeout(SWEEPING_MS);
+    resetPeak();
     const endOfWatch = watchLoop();
     await state.become(snapshot);
     const began = performance.now();
-    const made = await planner.plan(() => ({ nowMs: NOW_MS, reports: NO_REPORTS }));
+    const { slices } = await planner.plan(() => ({ nowMs: NOW_MS, reports: NO_REPORTS }));
+    for await (const steps of slices) {
+      write(steps);
+      await turn();
+    }
     const { longestMs, p99Ms } = endOfWatch();
     const row: StopRow = {
       kind: 'stop',
@@ -46,13 +53,14 @@ export async function measureStops(layout: Layout): Promise<void> {
       roundTripMs: performance.now() - began,
       stopMs: longestMs,
       p99Ms,
+      peakMib: peakMib(),
     };
     console.log(JSON.stringify(row));
-    return made;
   };
   planner.start();
-  const rows = placedBy(await measure('first placement', base));
-  for (const { name, snapshot } of scenesOf(layout, base, rows)) await measure(name, snapshot);
+  await measure('first placement', base, (steps) => state.write(placedBy({ steps })));
+  const rows = state.rows;
+  for (const { name, snapshot } of scenesOf(layout, base, rows)) await measure(name, snapshot, () => {});
   await planner.close();
 }
 
@@ -113,18 +121,27 @@ class FedState {
       this.#brokers.set(row.id, row);
       this.#tell([{ kind: 'broker', broker: row } as Change]);
     }
-    let changes: Change[] = [];
+    let changed: Assignment[] = [];
     for (const [i, row] of assignments.entries()) {
-      if (this.#assignments.get(row.shard) !== row) {
-        this.#assignments.set(row.shard, row);
-        changes.push({ kind: 'assignment', assignment: row, previous: null } as Change);
-      }
-      if (changes.length < ROWS_PER_ENTRY && i % (4 * ROWS_PER_ENTRY) > 0) continue;
-      this.#tell(changes);
-      changes = [];
+      if (this.#assignments.get(row.shard) !== row) changed.push(row);
+      if (changed.length < ROWS_PER_ENTRY && i % (4 * ROWS_PER_ENTRY) > 0) continue;
+      this.write(changed);
+      changed = [];
       await turn();
     }
-    this.#tell(changes);
+    this.write(changed);
+  }
+
+  get rows(): Assignment[] {
+    return this.#assignments.list();
+  }
+
+  /** One entry's rows. */
+  write(rows: readonly Assignment[]): void {
+    for (const row of rows) this.#assignments.set(row.shard, row);
+    this.#tell(
+      rows.map((assignment) => ({ kind: 'assignment', assignment, previous: null }) as unknown as Change),
+    );
   }
 
   #tell(changes: readonly Change[]): void {

@@ -7,10 +7,9 @@ export interface Used {
   readonly peakMib: number;
 }
 
-/** Linux only: the peak of resident memory is read from, and reset in, /proc. */
 export function timed<T>(run: () => T): Used & { readonly value: T } {
   globalThis.gc?.();
-  writeFileSync('/proc/self/clear_refs', '5');
+  resetPeak();
   const began = performance.now();
   const before = process.cpuUsage();
   const value = run();
@@ -18,7 +17,12 @@ export function timed<T>(run: () => T): Used & { readonly value: T } {
   return { value, ms: performance.now() - began, cpuMs: (user + system) / 1_000, peakMib: peakMib() };
 }
 
-function peakMib(): number {
+/** Of the whole process, from here on. Linux only. */
+export function resetPeak(): void {
+  writeFileSync('/proc/self/clear_refs', '5');
+}
+
+export function peakMib(): number {
   const line = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'));
   return Number(line?.[1]) / 1_024;
 }

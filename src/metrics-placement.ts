@@ -1,5 +1,4 @@
 import type { Clock } from '../raft/index.ts';
-import type { PassPlan } from './control/index.ts';
 import type { StateView } from './state/index.ts';
 import { countReplication, countSpreads, perRevisionInSlices, sumReplication } from './wire/index.ts';
 
@@ -43,14 +42,4 @@ async function takeFigures(state: StateView, clock: Clock): Promise<PlacementFig
     leaderless,
     moves: [...moves.values()],
   };
-}
-
-/** What the last plan lists, by reason. */
-export function countReasons(
-  plan: PassPlan,
-  list: 'waiting' | 'unplaceable' | 'unspread',
-): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { reason } of plan[list]) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  return counts;
 }

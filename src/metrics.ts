@@ -3,7 +3,7 @@ import type { Clock } from '../raft/index.ts';
 import type { LastPlan, PassStats } from './control/index.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { gauge, type Described, type Labels } from './metrics-gauge.ts';
-import { countReasons, placementFigures, type PlacementFigures } from './metrics-placement.ts';
+import { placementFigures, type PlacementFigures } from './metrics-placement.ts';
 import type { ProcessMetrics } from './metrics-process.ts';
 
 const MS_PER_SECOND = 1_000;
@@ -156,7 +156,7 @@ function addLastPlan(registry: Registry, control: ControlFigures): void {
     gauge(registry, { name: `placement_${list}`, help, labelNames: ['reason'] }, () => {
       const plan = control.lastPlan?.plan;
       if (plan === undefined) return [];
-      return Array.from(countReasons(plan, list), ([reason, count]) => [{ reason }, count] as const);
+      return Array.from(plan[list], ([reason, { count }]) => [{ reason }, count] as const);
     });
   }
   const left = {

@@ -3,9 +3,10 @@ export type { ControlLog } from './log.ts';
 export type { PlacementStatus } from './operator-service.ts';
 export type { ControlOptions } from './options.ts';
 export type { LastPlan, PassStats } from './passes.ts';
+export type { PlanSummary } from './plan-summary.ts';
 export {
   InlinePlanner,
-  type PassPlan,
+  type OpenPlan,
   type PlanFunction,
   type PlanInput,
   type PlannerHost,

@@ -100,20 +100,20 @@ function status(tenure: Tenure, { policy: { paused }, revision }: StateView): Pl
   const movesInFlight = tenure.moving.size;
   const leaderMovesLeft = plan?.minimumLeaderMoves ?? null;
   // A plan of an older state says nothing of what has been written since.
-  const isQuiet = last?.revision === revision && last.plan.steps.length === 0;
+  const isQuiet = last?.revision === revision && last.plan.steps === 0;
   const level = isQuiet && movesInFlight === 0 && (leaderMovesLeft ?? 0) === 0;
   return { paused, level, leaderMovesLeft, movesInFlight };
 }
 
 function blocked(tenure: Tenure): BlockedPlacement {
   const plan = tenure.passes.last?.plan;
-  const rows = [
-    ...(plan?.waiting.filter(({ reason }) => BLOCKING.has(reason)) ?? []),
+  const found = [
+    ...Array.from(plan?.waiting ?? []).filter(([reason]) => BLOCKING.has(reason)),
     ...(plan?.unplaceable ?? []),
   ];
   const counts = new Map<string, number>();
-  for (const { reason } of rows) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  const [first] = rows;
+  for (const [reason, { count }] of found) counts.set(reason, (counts.get(reason) ?? 0) + count);
+  const first = found[0]?.[1].first;
   const example = first === undefined ? null : `${first.shard}: ${first.detail}`;
   return { reasons: Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1))), example };
 }

@@ -2,9 +2,10 @@ import type { Clock, Timer } from '../../raft/index.ts';
 import type { Plan, Reports, Step } from '../../placement/index.ts';
 import type { RowResult } from '../command/index.ts';
 import type { StateView } from '../state/index.ts';
-import type { PassPlan, PlanInput, PlannerAnswers, PlannerHost, PlannerSubjects } from './planner-host.ts';
+import type { PlanInput, PlannerAnswers, PlannerHost, PlannerSubjects } from './planner-host.ts';
 import type { ControlLog } from './log.ts';
-import { RowBatcher, rowOf, type PlacementCommand } from './placement-rows.ts';
+import type { PlanSummary } from './plan-summary.ts';
+import { entriesOf, type PlacementCommand } from './placement-rows.ts';
 
 /** Entries of one pass that may wait for their turn in the log at once. */
 const ENTRIES_IN_FLIGHT = 4;
@@ -22,9 +23,9 @@ export interface PassesOptions {
   readonly stats: PassStats;
 }
 
-/** A plan and the state's revision it was made from. */
+/** What is kept of a plan, and the state's revision it was made from. */
 export interface LastPlan {
-  readonly plan: PassPlan;
+  readonly plan: PlanSummary;
   readonly revision: number;
 }
 
@@ -146,23 +147,22 @@ export class Passes {
   async #pass(): Promise<{ planned: number; accepted: number }> {
     const { state, host, log } = this.#options;
     let { revision } = state;
-    const plan = await host.plan(() => {
+    const { summary, slices } = await host.plan(() => {
       revision = state.revision;
       return this.#input();
     });
-    const planned = plan.steps.length;
+    const planned = summary.steps;
     if (this.#closed) return { planned, accepted: 0 };
-    this.#last = { plan, revision };
+    this.#last = { plan: summary, revision };
     if (planned === 0) return { planned, accepted: 0 };
-    const { accepted, refused } = await this.#write(plan.steps);
+    const { accepted, refused } = await this.#write(slices);
     log.info({ planned, accepted, refused }, 'placement pass written');
     return { planned, accepted };
   }
 
   /** Proposes the steps in order, a few entries at a time, and waits until each is applied or refused. */
-  async #write(steps: readonly Step[]): Promise<Totals> {
+  async #write(slices: AsyncIterable<readonly Step[]>): Promise<Totals> {
     const totals: Totals = { accepted: 0, refused: 0 };
-    const batcher = new RowBatcher();
     const inFlight = new Set<Promise<void>>();
     const failures: unknown[] = [];
     const send = async (command: PlacementCommand): Promise<void> => {
@@ -176,15 +176,15 @@ export class Passes {
       // Between any two entries, the thread sees to everything else.
       await new Promise<void>((resolve) => this.#options.clock.defer(resolve));
     };
-    for (const step of steps) {
-      const row = rowOf(step, this.#options.state);
-      // Its resource was deleted while the pass was being written: the step has no subject any more.
-      const full = row === null ? null : batcher.add(row);
-      if (full !== null) await send(full);
-      if (this.#closed || failures.length > 0) break;
+    try {
+      for await (const entry of entriesOf(slices, this.#options.state)) {
+        if (this.#closed || failures.length > 0) break;
+        await send(entry);
+      }
+    } catch (error) {
+      // The rest of the plan is lost.
+      failures.push(error);
     }
-    const rest = batcher.flush();
-    if (rest !== null && !this.#isClosed() && failures.length === 0) await send(rest);
     await Promise.all(inFlight);
     if (failures.length > 0) throw failures[0];
     return totals;

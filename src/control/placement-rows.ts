@@ -19,6 +19,24 @@ export function rowOf(step: Step, state: StateView): PlacementRow | null {
  */
 export const ROWS_PER_ENTRY = 100;
 
+/** The entries that write a plan, in the order of its steps. Takes the next slice of them once an entry lacks rows. */
+export async function* entriesOf(
+  slices: AsyncIterable<readonly Step[]>,
+  state: StateView,
+): AsyncGenerator<PlacementCommand, void> {
+  const batcher = new RowBatcher();
+  for await (const slice of slices) {
+    for (const step of slice) {
+      const row = rowOf(step, state);
+      // Its resource was deleted while the pass was being written: the step has no subject any more.
+      const full = row === null ? null : batcher.add(row);
+      if (full !== null) yield full;
+    }
+  }
+  const rest = batcher.flush();
+  if (rest !== null) yield rest;
+}
+
 /** Gathers rows into entries, in order, none over `ROWS_PER_ENTRY` or 256 KiB. */
 export class RowBatcher {
   #rows: PlacementRow[] = [];

@@ -9,8 +9,11 @@ import {
   type Plan,
   type Reports,
   type Snapshot,
+  type Step,
 } from '../../placement/index.ts';
 import type { StateView } from '../state/index.ts';
+import { passPlanOf, type PlanSummary } from './plan-summary.ts';
+import { STEPS_PER_MESSAGE } from './planner-messages.ts';
 
 /** What a pass is planned from besides the state. */
 export interface PlanInput {
@@ -19,8 +22,15 @@ export interface PlanInput {
   readonly reports: Reports;
 }
 
-/** A plan without its table of levels, which grows with resources times brokers and is made for who asks. */
-export type PassPlan = Omit<Plan, 'levels'>;
+/** A plan that is to be carried out: a million steps are not held by who carries them out. */
+export interface OpenPlan {
+  readonly summary: PlanSummary;
+  /**
+   * Its steps in order, at most 250 at once; not more than one slice is under way besides the one that is used. Read
+   * once. Rejects where the host was stopped, or planned anew, before the last was read.
+   */
+  readonly slices: AsyncIterable<readonly Step[]>;
+}
 
 export type PlanFunction = (snapshot: Snapshot, reports: Reports) => Plan;
 
@@ -80,8 +90,8 @@ export interface PlannerHost {
    * Plans from the state, and the input, as they are at one moment after the call. One at a time. Rejects where the
    * host is stopped meanwhile.
    */
-  plan(input: () => PlanInput): Promise<PassPlan>;
-  /** The same, with the levels. */
+  plan(input: () => PlanInput): Promise<OpenPlan>;
+  /** All of it, with the lists and the levels that only people read. */
   fullPlan(input: () => PlanInput): Promise<Plan>;
   /** The answer to an operator's question, from the state and the input as they are then. */
   ask<K extends keyof PlannerSubjects>(
@@ -119,8 +129,9 @@ export class InlinePlanner implements PlannerHost {
 
   start(): void {}
 
-  plan(input: () => PlanInput): Promise<PassPlan> {
-    return this.fullPlan(input);
+  async plan(input: () => PlanInput): Promise<OpenPlan> {
+    const { summary, steps } = passPlanOf(await this.fullPlan(input));
+    return { summary, slices: slicesOf(steps) };
   }
 
   async fullPlan(input: () => PlanInput): Promise<Plan> {
@@ -144,4 +155,8 @@ export class InlinePlanner implements PlannerHost {
   stop(): void {}
 
   async close(): Promise<void> {}
+}
+
+async function* slicesOf(steps: readonly Step[]): AsyncGenerator<readonly Step[], void> {
+  for (let at = 0; at < steps.length; at += STEPS_PER_MESSAGE) yield steps.slice(at, at + STEPS_PER_MESSAGE);
 }

@@ -4,15 +4,36 @@ import {
   resourceKey,
   type Assignment,
   type Broker,
-  type Plan,
   type Resource,
   type Snapshot,
 } from '../../placement/index.ts';
-import { answerQuestion, type PassPlan } from './planner-host.ts';
+import { answerQuestion } from './planner-host.ts';
+import {
+  COUNTS_PER_MESSAGE,
+  STEPS_PER_MESSAGE,
+  type FromPlanner,
+  type PlanLists,
+  type PlannerCall,
+  type PlannerCalls,
+  type PlannerFacts,
+  type StatePart,
+  type ToPlanner,
+} from './planner-messages.ts';
 import { SettledPlan } from './settled-plan.ts';
-import { STEPS_PER_MESSAGE, type FromPlanner, type StatePart, type ToPlanner } from './planner-messages.ts';
 
-/** The planner's thread: its own copy of the state, and the last plan until all of it is fetched. */
+/** Of a plan what is not read yet. */
+interface OpenPlan {
+  readonly id: number;
+  readonly lists: { readonly [K in keyof PlanLists]?: OpenList };
+}
+
+interface OpenList {
+  /** The last first: what is read is let go. */
+  readonly rows: unknown[];
+  readonly rowsPerMessage: number;
+}
+
+/** The planner's thread: its own copy of the state, and of the last plans what is not read yet. */
 class PlannerThread {
   readonly #brokers = new Map<string, Broker>();
   readonly #resources = new Map<string, Resource>();
@@ -20,7 +41,10 @@ class PlannerThread {
   /** One string a broker: every row that is read brings its own. */
   readonly #ids = new Map<string, string>();
   readonly #settled = new SettledPlan();
-  #planned: { readonly id: number; readonly plan: PassPlan } | null = null;
+  #lastId = 0;
+  /** Nothing in it is of the copy: that changes while the steps are read. */
+  #pass: OpenPlan | null = null;
+  #full: OpenPlan | null = null;
 
   take(message: ToPlanner): FromPlanner | null {
     switch (message.type) {
@@ -29,15 +53,12 @@ class PlannerThread {
         this.#brokers.clear();
         this.#resources.clear();
         this.#assignments.clear();
-        this.#planned = null;
         return null;
       case 'part':
         this.#write(message.part);
         return null;
-      case 'work':
-        return this.#work(message);
-      case 'fetch':
-        return this.#fetch(message);
+      case 'call':
+        return this.#answer(message.id, message.call);
     }
   }
 
@@ -67,25 +88,60 @@ class PlannerThread {
     return { ...row, leader: share(row.leader), replicas, inSync: same ? replicas : row.inSync.map(share) };
   }
 
-  #work({ id, input, policy, firstRegisteredAtMs, work }: Extract<ToPlanner, { type: 'work' }>): FromPlanner {
-    const { nowMs, reports } = input;
-    const facts = { nowMs, policy, firstRegisteredAtMs };
+  #answer(id: number, call: PlannerCall): FromPlanner {
     try {
-      if (typeof work === 'object') {
-        return { type: 'answered', id, answer: answerQuestion({ ...facts, ...this.#rows() }, reports, work) };
-      }
-      if (work === 'plan') {
-        const made = this.#settled.plan(facts, reports, () => this.#rows());
-        this.#planned = { id, plan: made };
-        return summary(id, made, null);
-      }
-      const made = plan({ ...facts, ...this.#rows() }, reports);
-      this.#planned = { id, plan: made };
-      return summary(id, made, made.levels);
+      return { type: 'answered', id, answer: this.#call(call) };
     } catch (error) {
       const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
       return { type: 'failed', id, message };
     }
+  }
+
+  #call({ call, params }: PlannerCall): PlannerCalls[keyof PlannerCalls]['answer'] {
+    switch (call) {
+      case 'plan':
+        return this.#planPass(params);
+      case 'fullPlan':
+        return this.#planInFull(params);
+      case 'question':
+        return answerQuestion(this.#snapshot(params), params.input.reports, params.question);
+      case 'rows':
+        return this.#read(params);
+    }
+  }
+
+  #planPass({ input, ...others }: PlannerFacts): PlannerCalls['plan']['answer'] {
+    this.#pass = null;
+    const facts = { ...others, nowMs: input.nowMs };
+    const { summary, steps } = this.#settled.plan(facts, input.reports, () => this.#rows());
+    const id = ++this.#lastId;
+    this.#pass = { id, lists: { steps: openList(steps) } };
+    return { plan: id, summary };
+  }
+
+  #planInFull(facts: PlannerFacts): PlannerCalls['fullPlan']['answer'] {
+    this.#full = null;
+    const made = plan(this.#snapshot(facts), facts.input.reports);
+    const { minimumLeaderMoves, nextDeadlineMs } = made;
+    const { leaders, ...levels } = made.levels;
+    const id = ++this.#lastId;
+    const lists = {
+      steps: openList(made.steps),
+      waiting: openList(made.waiting),
+      unplaceable: openList(made.unplaceable),
+      unspread: openList(made.unspread),
+      conflicts: openList(made.conflicts),
+      leaders: openList(
+        Object.entries(leaders),
+        Math.max(1, Math.floor(COUNTS_PER_MESSAGE / this.#brokers.size)),
+      ),
+    };
+    this.#full = { id, lists };
+    return { plan: id, rest: { minimumLeaderMoves, nextDeadlineMs, levels } };
+  }
+
+  #snapshot({ input: { nowMs }, policy, firstRegisteredAtMs }: PlannerFacts): Snapshot {
+    return { nowMs, policy, firstRegisteredAtMs, ...this.#rows() };
   }
 
   #rows(): Pick<Snapshot, 'brokers' | 'resources' | 'assignments'> {
@@ -96,30 +152,17 @@ class PlannerThread {
     };
   }
 
-  #fetch({ id, list, from }: Extract<ToPlanner, { type: 'fetch' }>): FromPlanner {
-    if (this.#planned?.id !== id) return { type: 'failed', id, message: 'another plan was made since' };
-    const rows = this.#planned.plan[list].slice(from, from + STEPS_PER_MESSAGE);
-    return { type: 'rows', id, list, rows };
+  #read({ plan: id, list }: PlannerCalls['rows']['params']): PlannerCalls['rows']['answer'] {
+    const open = [this.#pass, this.#full].find((one) => one?.id === id)?.lists[list];
+    if (open === undefined) throw new Error('another plan was made since');
+    const { rows, rowsPerMessage } = open;
+    const slice = rows.splice(Math.max(0, rows.length - rowsPerMessage)).reverse();
+    return { rows: slice, left: rows.length };
   }
 }
 
-/** What goes back at once; the lists are fetched. */
-function summary(id: number, made: PassPlan, levels: Plan['levels'] | null): FromPlanner {
-  const { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs } = made;
-  return {
-    type: 'planned',
-    id,
-    lengths: {
-      steps: steps.length,
-      waiting: waiting.length,
-      unplaceable: unplaceable.length,
-      unspread: unspread.length,
-      conflicts: conflicts.length,
-    },
-    minimumLeaderMoves,
-    nextDeadlineMs,
-    levels,
-  };
+function openList(rows: readonly unknown[], rowsPerMessage = STEPS_PER_MESSAGE): OpenList {
+  return { rows: rows.toReversed(), rowsPerMessage };
 }
 
 const port = parentPort;

@@ -1,12 +1,11 @@
 import {
   planAndFollow,
   type Assignment,
-  type Plan,
   type QuietCluster,
   type Reports,
   type Snapshot,
 } from '../../placement/index.ts';
-import type { PassPlan } from './planner-host.ts';
+import { passPlanOf, type PassPlan } from './plan-summary.ts';
 
 /** The rows of a snapshot, and what else is in it. */
 type Rows = Pick<Snapshot, 'brokers' | 'resources' | 'assignments'>;
@@ -47,7 +46,7 @@ export class SettledPlan {
     if (kept?.rules === rules && stands(kept, facts.nowMs, reports)) return kept.plan;
     this.#kept = null;
     const { plan, quiet } = planAndFollow({ ...facts, ...rows() }, reports);
-    const made = withoutLevels(plan);
+    const made = passPlanOf(plan);
     if (made.steps.length === 0 && (quiet !== null || isQuiet(reports)))
       this.#kept = { plan: made, rules, quiet };
     return made;
@@ -56,15 +55,9 @@ export class SettledPlan {
 
 function stands({ plan, quiet }: Kept, nowMs: number, reports: Reports): boolean {
   if (quiet !== null) return quiet.wantsNothing();
-  return isQuiet(reports) && nowMs < (plan.nextDeadlineMs ?? Infinity);
+  return isQuiet(reports) && nowMs < (plan.summary.nextDeadlineMs ?? Infinity);
 }
 
 function isQuiet(reports: Reports): boolean {
   return reports.shards.size === 0 && reports.leasedUntilMs.size === 0;
-}
-
-/** The levels are those of the rows that the plan was made from: they are not kept. */
-function withoutLevels(plan: Plan): PassPlan {
-  const { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs } = plan;
-  return { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs };
 }

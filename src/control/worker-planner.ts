@@ -8,14 +8,14 @@ import type { ControlLog } from './log.ts';
 import {
   InlinePlanner,
   questionOf,
-  type PassPlan,
+  type OpenPlan,
   type PlanInput,
   type PlannerAnswers,
   type PlannerHost,
-  type PlannerQuestion,
   type PlannerSubjects,
 } from './planner-host.ts';
-import type { FromPlanner, PlanList, ToPlanner } from './planner-messages.ts';
+import { PlannerLink } from './planner-link.ts';
+import type { PlanLists, PlannerCalls, PlannerFacts } from './planner-messages.ts';
 import { spawnPlanner } from './planner-thread.ts';
 import { StateFeeder } from './state-feeder.ts';
 
@@ -29,22 +29,14 @@ export interface WorkerPlannerOptions {
   readonly spawn?: () => Worker;
 }
 
-const LISTS: readonly PlanList[] = ['steps', 'waiting', 'unplaceable', 'unspread', 'conflicts'];
-
-type Work = 'plan' | 'fullPlan' | PlannerQuestion;
-
-interface Asked {
-  readonly input: () => PlanInput;
-  readonly work: Work;
-  readonly resolve: (answer: unknown) => void;
+interface Job {
+  readonly run: (link: PlannerLink) => Promise<void>;
   readonly reject: (error: Error) => void;
 }
 
-type Planned = Extract<FromPlanner, { type: 'planned' }>;
-
 /**
- * Plans in a thread of its own that keeps a copy of the state, so that no pass holds the thread that runs Raft:
- * what changes is sent in parts, one a turn; the plan comes back in parts, each asked for by a turn of its own.
+ * Plans in a thread of its own that keeps a copy of the state, so that no pass holds the thread that runs Raft: what
+ * changes is sent in parts, one a turn; a plan stays there and is read slice by slice, each asked for by a turn of its own.
  */
 export class WorkerPlanner implements PlannerHost {
   readonly #state: StateView;
@@ -52,18 +44,15 @@ export class WorkerPlanner implements PlannerHost {
   readonly #log: ControlLog;
   readonly #feeder: StateFeeder;
   readonly #spawnThread: () => Worker;
-  #worker: Worker | null = null;
+  /** To the thread of this leadership. */
+  #link: PlannerLink | null = null;
   #lostThreads = 0;
   /** Where no thread can be had. */
   #inline: InlinePlanner | null = null;
-  #running = false;
   #pumping = false;
-  readonly #asked: Asked[] = [];
-  /** The plan that is being made or fetched. */
-  #current: (Asked & { readonly id: number }) | null = null;
-  #planned: Planned | null = null;
-  #lists: Record<PlanList, unknown[]> = emptyLists();
-  #lastId = 0;
+  readonly #jobs: Job[] = [];
+  #isBusy = false;
+  #ended: Promise<void> = Promise.resolve();
 
   constructor(
     state: StateView,
@@ -78,112 +67,164 @@ export class WorkerPlanner implements PlannerHost {
   }
 
   start(): void {
-    this.#running = true;
-    if (this.#inline === null) this.#feeder.start(() => this.#post({ type: 'reset' }));
+    if (this.#inline !== null) return;
+    const link: PlannerLink = new PlannerLink(this.#spawnThread(), {
+      onAnswer: () => (this.#lostThreads = 0),
+      onLost: (error) => this.#lose(error),
+    });
+    this.#link = link;
+    this.#feeder.start(() => link.reset());
   }
 
-  plan(input: () => PlanInput): Promise<PassPlan> {
-    return this.#inline?.plan(input) ?? (this.#queue('plan', input) as Promise<PassPlan>);
+  async plan(input: () => PlanInput): Promise<OpenPlan> {
+    if (this.#inline !== null) return this.#inline.plan(input);
+    return this.#queue(input, async (link, facts) => {
+      const { plan: id, summary } = await link.ask('plan', facts);
+      return { summary, slices: this.#read(link, id, 'steps') };
+    });
   }
 
-  fullPlan(input: () => PlanInput): Promise<Plan> {
-    return this.#inline?.fullPlan(input) ?? (this.#queue('fullPlan', input) as Promise<Plan>);
+  async fullPlan(input: () => PlanInput): Promise<Plan> {
+    if (this.#inline !== null) return this.#inline.fullPlan(input);
+    return this.#queue(input, async (link, facts) => {
+      const { plan: id, rest } = await link.ask('fullPlan', facts);
+      return this.#readAll(link, id, rest);
+    });
   }
 
-  ask<K extends keyof PlannerSubjects>(
+  async ask<K extends keyof PlannerSubjects>(
     kind: K,
     subject: PlannerSubjects[K],
     input: () => PlanInput,
   ): Promise<PlannerAnswers[K]> {
-    return (
-      this.#inline?.ask(kind, subject, input) ??
-      (this.#queue(questionOf(kind, subject), input) as Promise<PlannerAnswers[K]>)
+    if (this.#inline !== null) return this.#inline.ask(kind, subject, input);
+    const question = questionOf(kind, subject);
+    return this.#queue(
+      input,
+      (link, facts) => link.ask('question', { ...facts, question }) as Promise<PlannerAnswers[K]>,
     );
   }
 
+  /** The thread ends, with its copy and whatever it was at: the next leadership begins with another. */
   stop(): void {
-    this.#running = false;
+    const error = new EvenkeelError('no_leader', 'the leadership ended while a plan was made');
+    const link = this.#link;
+    this.#link = null;
     this.#feeder.stop();
-    this.#fail(new EvenkeelError('no_leader', 'the leadership ended while a plan was made'));
+    this.#rejectJobs(error);
+    if (link !== null) this.#ended = link.end(error);
   }
 
   async close(): Promise<void> {
     this.stop();
-    const worker = this.#worker;
-    this.#worker = null;
-    await worker?.terminate();
+    await this.#ended;
   }
 
-  #queue(work: Work, input: () => PlanInput): Promise<unknown> {
+  /** `work` begins once the thread's copy is that of the moment, and everything asked for before has been answered. */
+  #queue<T>(
+    input: () => PlanInput,
+    work: (link: PlannerLink, facts: PlannerFacts) => Promise<T>,
+  ): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (!this.#running) {
+      if (this.#link === null) {
         reject(new EvenkeelError('no_leader', 'plans are made where the quorum is led'));
         return;
       }
-      this.#asked.push({ input, work, resolve, reject });
+      const run = async (link: PlannerLink): Promise<void> => {
+        try {
+          const { policy, firstRegisteredAtMs } = this.#state;
+          resolve(await work(link, { input: input(), policy, firstRegisteredAtMs }));
+        } catch (error) {
+          reject(error);
+        }
+      };
+      this.#jobs.push({ run, reject });
       this.#pump();
     });
   }
 
   /** Sends one part a turn; once the copy is whole, the next question. */
   #pump(): void {
-    if (this.#pumping || !this.#running) return;
+    if (this.#pumping || this.#link === null) return;
     this.#pumping = true;
     this.#clock.defer(() => {
       this.#pumping = false;
-      if (!this.#running) return;
+      const link = this.#link;
+      if (link === null) return;
       const part = this.#feeder.next();
       if (part !== null) {
-        this.#post({ type: 'part', part });
+        link.feed(part);
         this.#pump();
-      } else if (this.#current === null) {
-        this.#askNext();
+      } else if (!this.#isBusy) {
+        void this.#runNext(link);
       }
     });
   }
 
-  #askNext(): void {
-    const next = this.#asked.shift();
-    if (next === undefined) return;
-    const id = ++this.#lastId;
-    this.#current = { ...next, id };
-    this.#planned = null;
-    this.#lists = emptyLists();
-    const { policy, firstRegisteredAtMs } = this.#state;
-    const { work } = next;
-    this.#post({ type: 'work', id, input: next.input(), policy, firstRegisteredAtMs, work });
+  async #runNext(link: PlannerLink): Promise<void> {
+    const job = this.#jobs.shift();
+    if (job === undefined) return;
+    this.#isBusy = true;
+    await job.run(link);
+    this.#isBusy = false;
+    this.#pump();
   }
 
-  #post(message: ToPlanner): void {
-    this.#worker ??= this.#spawn();
-    this.#worker.postMessage(message, []);
+  async #readAll(
+    link: PlannerLink,
+    id: number,
+    rest: PlannerCalls['fullPlan']['answer']['rest'],
+  ): Promise<Plan> {
+    const all = async <K extends keyof PlanLists>(list: K): Promise<PlanLists[K][number][]> => {
+      const found: PlanLists[K][number][] = [];
+      for await (const rows of this.#read(link, id, list)) found.push(...rows);
+      return found;
+    };
+    const { levels, ...figures } = rest;
+    return {
+      steps: await all('steps'),
+      waiting: await all('waiting'),
+      unplaceable: await all('unplaceable'),
+      unspread: await all('unspread'),
+      conflicts: await all('conflicts'),
+      ...figures,
+      levels: { leaders: Object.fromEntries(await all('leaders')), ...levels },
+    };
   }
 
-  #spawn(): Worker {
-    const worker = this.#spawnThread();
-    // The node's life does not hang on it.
-    worker.unref();
-    worker.on('message', (message: FromPlanner) => {
-      this.#lostThreads = 0;
-      this.#take(message);
-    });
-    worker.on('error', (error) => {
-      this.#lose(worker, error instanceof Error ? error : new Error(String(error)));
-    });
-    worker.on('exit', (code) => this.#lose(worker, new Error(`the planner's thread ended with ${code}`)));
-    return worker;
+  /** A list of a plan, slice by slice. The next is fetched while one is used. */
+  async *#read<K extends keyof PlanLists>(
+    link: PlannerLink,
+    plan: number,
+    list: K,
+  ): AsyncGenerator<PlanLists[K], void> {
+    const fetch = async (): Promise<PlannerCalls['rows']['answer']> => {
+      // One message a turn: between any two, the thread sees to everything else.
+      await new Promise<void>((resolve) => this.#clock.defer(resolve));
+      return link.ask('rows', { plan, list });
+    };
+    let next = fetch();
+    for (;;) {
+      const { rows, left } = await next;
+      if (left > 0) {
+        next = fetch();
+        // Whoever goes on reading is told.
+        next.catch(() => {});
+      }
+      yield rows as unknown as PlanLists[K];
+      if (left === 0) return;
+    }
   }
 
   /** The thread is gone: a new one begins with nothing. Where none can be had, the passes go on here. */
-  #lose(worker: Worker, error: Error): void {
-    if (this.#worker !== worker) return;
-    this.#worker = null;
-    this.#fail(error);
+  #lose(error: Error): void {
+    this.#link = null;
+    this.#rejectJobs(error);
     this.#lostThreads++;
     const fields = { error: error.message, threadsLost: this.#lostThreads };
     if (this.#lostThreads < MAX_LOST_THREADS) {
       this.#log.warn(fields, "the planner's thread ended; a new one begins");
-      if (this.#running) this.start();
+      this.start();
       return;
     }
     this.#log.error(
@@ -194,58 +235,7 @@ export class WorkerPlanner implements PlannerHost {
     this.#inline = new InlinePlanner(this.#state, plan);
   }
 
-  #take(message: FromPlanner): void {
-    const current = this.#current;
-    if (current === null || message.id !== current.id) return;
-    switch (message.type) {
-      case 'failed':
-        this.#current = null;
-        current.reject(new Error(message.message));
-        this.#pump();
-        return;
-      case 'answered':
-        this.#current = null;
-        current.resolve(message.answer);
-        this.#pump();
-        return;
-      case 'planned':
-        this.#planned = message;
-        break;
-      case 'rows':
-        this.#lists[message.list].push(...message.rows);
-    }
-    // One message a turn: between any two, the thread sees to everything else.
-    this.#clock.defer(() => this.#fetch());
+  #rejectJobs(error: Error): void {
+    for (const { reject } of this.#jobs.splice(0)) reject(error);
   }
-
-  #fetch(): void {
-    const { current, planned } = { current: this.#current, planned: this.#planned };
-    if (current === null || planned === null) return;
-    for (const list of LISTS) {
-      const from = this.#lists[list].length;
-      if (from < planned.lengths[list]) {
-        this.#post({ type: 'fetch', id: current.id, list, from });
-        return;
-      }
-    }
-    this.#current = null;
-    current.resolve(assemble(planned, this.#lists));
-    this.#pump();
-  }
-
-  #fail(error: Error): void {
-    const failed = [...this.#asked.splice(0), ...(this.#current === null ? [] : [this.#current])];
-    this.#current = null;
-    for (const { reject } of failed) reject(error);
-  }
-}
-
-function emptyLists(): Record<PlanList, unknown[]> {
-  return { steps: [], waiting: [], unplaceable: [], unspread: [], conflicts: [] };
-}
-
-function assemble(planned: Planned, lists: Record<PlanList, unknown[]>): Plan | PassPlan {
-  const { minimumLeaderMoves, nextDeadlineMs, levels } = planned;
-  const plan = { ...lists, minimumLeaderMoves, nextDeadlineMs } as unknown as PassPlan;
-  return levels === null ? plan : { ...plan, levels };
 }

@@ -1,117 +1,14 @@
-import { applyAll } from '../../support/apply-all.ts';
 import { Worker } from 'node:worker_threads';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import {
-  DEFAULT_POLICY,
-  plan,
-  type Assignment,
-  type Broker,
-  type Snapshot,
-} from '../../../placement/index.ts';
-import { createSystemClock } from '../../../src/clock.ts';
-import { COMMAND_VERSION, encodeCommand, type Command } from '../../../src/command/index.ts';
-import {
-  InlinePlanner,
-  WorkerPlanner,
-  type PassPlan,
-  type WorkerPlannerOptions,
-} from '../../../src/control/index.ts';
+import { DEFAULT_POLICY, plan, type Snapshot } from '../../../placement/index.ts';
+import type { Command } from '../../../src/command/index.ts';
+import { InlinePlanner, type WorkerPlanner } from '../../../src/control/index.ts';
 import { SettledPlan } from '../../../src/control/settled-plan.ts';
 import { StateFeeder } from '../../../src/control/state-feeder.ts';
-import { Machine } from '../../../src/apply/index.ts';
 import { SILENT_LOGGER } from '../../../src/logger.ts';
-import { ChangeRing } from '../../../src/watch/index.ts';
 import { streamOf } from '../../support/placed.ts';
-
-/** A state machine fed by hand. */
-class Fixture {
-  readonly ring = new ChangeRing();
-  readonly machine = new Machine(this.ring);
-  #index = 0;
-
-  get state() {
-    return this.machine.view;
-  }
-
-  write(command: Command): unknown {
-    const data = encodeCommand({ version: COMMAND_VERSION, timeMs: 0, request: null, inTerm: null, command });
-    const [result] = applyAll(this.machine, [{ index: ++this.#index, term: 1, kind: 'command', data }]);
-    if (result?.ok !== true) throw new Error(JSON.stringify(result));
-    return result.value;
-  }
-
-  /** Answers what applies one slice of the command. */
-  begin(command: Command): () => void {
-    const data = encodeCommand({ version: COMMAND_VERSION, timeMs: 0, request: null, inTerm: null, command });
-    const entry = { index: ++this.#index, term: 1, kind: 'command' as const, data };
-    return () => void this.machine.apply([entry]);
-  }
-
-  importAll(brokers: readonly Broker[], shards: number, leaderOf: (i: number) => readonly string[]): void {
-    const resources = [streamOf('big', shards, 2)];
-    const rows: Assignment[] = Array.from({ length: shards }, (_, i) => {
-      const replicas = leaderOf(i);
-      return {
-        shard: `stream:big/${i}`,
-        leader: replicas[0] ?? '',
-        replicas,
-        inSync: replicas,
-        generation: 1,
-        epoch: 1,
-        state: 'active',
-        failedMoves: 0,
-        move: null,
-      };
-    });
-    let part = 0;
-    this.write({ type: 'importPart', importId: 'i', part: part++, brokers, resources, assignments: [] });
-    for (let at = 0; at < rows.length; at += 1_000) {
-      const assignments = rows.slice(at, at + 1_000);
-      this.write({
-        type: 'importPart',
-        importId: 'i',
-        part: part++,
-        brokers: [],
-        resources: [],
-        assignments,
-      });
-    }
-    this.write({
-      type: 'importCommit',
-      importId: 'i',
-      parts: part,
-      policy: DEFAULT_POLICY,
-      overwrite: false,
-    });
-  }
-}
-
-function brokersOf(count: number): Broker[] {
-  return Array.from({ length: count }, (_, i) => ({
-    id: `b${String(i).padStart(2, '0')}`,
-    zone: `z${i % 3}`,
-    lifecycle: 'live' as const,
-    drain: false,
-    maxShards: null,
-    weight: 1,
-    incarnation: 1,
-    registeredAtMs: 0,
-    downSinceMs: null,
-  }));
-}
-
-const input = () => ({ nowMs: 1_000_000, reports: { shards: new Map(), leasedUntilMs: new Map() } });
-const plain = (made: PassPlan): unknown => {
-  const { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs } = made;
-  return JSON.parse(
-    JSON.stringify({ steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves, nextDeadlineMs }),
-  );
-};
-
-function workerFor(f: Fixture, options: Partial<WorkerPlannerOptions> = {}): WorkerPlanner {
-  return new WorkerPlanner(f.state, f.ring, { clock: createSystemClock(), log: SILENT_LOGGER, ...options });
-}
+import { brokersOf, Fixture, input, plain, wholePlan, workerFor, type Whole } from './planner-fixture.ts';
 
 describe('the planner in a worker', () => {
   let worker: WorkerPlanner | null = null;
@@ -127,16 +24,16 @@ describe('the planner in a worker', () => {
     worker = workerFor(f);
     const inline = new InlinePlanner(f.state, plan);
     worker.start();
-    expect(plain(await worker.plan(input))).toEqual(plain(await inline.plan(input)));
+    expect(await wholePlan(worker)).toEqual(await wholePlan(inline));
     f.write({ type: 'createResource', resource: streamOf('more', 600, 3) });
-    const first = await worker.fullPlan(input);
+    const first = await wholePlan(worker);
     expect(first.steps.length).toBeGreaterThan(600);
-    expect(plain(first)).toEqual(plain(await inline.plan(input)));
-    expect(first.levels).toEqual((await inline.fullPlan(input)).levels);
+    expect(first).toEqual(await wholePlan(inline));
+    expect(plain(await worker.fullPlan(input))).toEqual(plain(await inline.fullPlan(input)));
     f.write({ type: 'setPolicy', expectedRevision: null, patch: { paused: true } });
     f.write({ type: 'setDrain', broker: 'b01', drain: true });
     f.write({ type: 'deleteResource', kind: 'stream', name: 'more', expectedRevision: null });
-    expect(plain(await worker.plan(input))).toEqual(plain(await inline.plan(input)));
+    expect(await wholePlan(worker)).toEqual(await wholePlan(inline));
   });
 
   it('goes on planning what this thread would once the cluster is settled and rows change', async () => {
@@ -146,9 +43,9 @@ describe('the planner in a worker', () => {
     worker = workerFor(f);
     const inline = new InlinePlanner(f.state, plan);
     worker.start();
-    const same = async (): Promise<PassPlan> => {
-      const made = await inline.plan(input);
-      expect(plain((await worker?.plan(input)) ?? made)).toEqual(plain(made));
+    const same = async (): Promise<Whole> => {
+      const made = await wholePlan(inline);
+      expect(worker && (await wholePlan(worker))).toEqual(made);
       return made;
     };
     expect((await same()).steps).toEqual([]);
@@ -174,9 +71,9 @@ describe('the planner in a worker', () => {
     await expect(pending).rejects.toThrow(/leadership ended/);
     f.write({ type: 'setDrain', broker: 'b00', drain: true });
     worker.start();
-    expect(plain(await worker.plan(input))).toEqual(plain(await inline.plan(input)));
+    expect(await wholePlan(worker)).toEqual(await wholePlan(inline));
     f.machine.restore(f.machine.snapshot(), f.state.appliedIndex);
-    expect(plain(await worker.plan(input))).toEqual(plain(await inline.plan(input)));
+    expect(await wholePlan(worker)).toEqual(await wholePlan(inline));
   });
 });
 
@@ -194,9 +91,7 @@ describe('a planner whose thread ends', () => {
     const worker = workerFor(f, { spawn: broken, log });
     worker.start();
     for (let i = 0; i < 3; i++) await expect(worker.plan(input)).rejects.toThrow(/no such file/);
-    expect(plain(await worker.plan(input))).toEqual(
-      plain(await new InlinePlanner(f.state, plan).plan(input)),
-    );
+    expect(await wholePlan(worker)).toEqual(await wholePlan(new InlinePlanner(f.state, plan)));
     expect(lines.map((line) => line.split(':')[0])).toEqual([
       "warn the planner's thread ended; a new one begins",
       "warn the planner's thread ended; a new one begins",
@@ -267,7 +162,7 @@ describe('the answer of a settled cluster', () => {
     const waiting = ask(settled, lost);
     const deadlineMs = 1_000 + DEFAULT_POLICY.restoreAfterMs;
     expect(waiting.steps).toEqual([]);
-    expect(waiting.nextDeadlineMs).toBe(deadlineMs);
+    expect(waiting.summary.nextDeadlineMs).toBe(deadlineMs);
     expect(ask(settled, { ...lost, nowMs: deadlineMs - 1 })).toBe(waiting);
     settled.rowsChanged(lost.assignments);
     const again = ask(settled, { ...lost, nowMs: deadlineMs - 1 });

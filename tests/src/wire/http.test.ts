@@ -226,14 +226,15 @@ describe('/metrics', () => {
   });
 
   it('what the last plan lists is counted by reason on the leader', async () => {
-    const waits = (reason: string, count: number) =>
-      Array.from({ length: count }, (_, i) => ({ shard: `stream:s/${i}`, reason, detail: '' }));
+    const rows = (counts: Readonly<Record<string, number>>) => {
+      const first = { shard: 'stream:s/0', reason: '', detail: '' };
+      return new Map(Object.entries(counts).map(([reason, count]) => [reason, { count, first }]));
+    };
     const plan = {
-      steps: [],
-      waiting: [...waits('no_destination', 2), ...waits('settling', 1)],
-      unplaceable: waits('only_copy_unavailable', 3),
-      unspread: waits('zone_full', 1).map((row) => ({ ...row, zones: 1, possible: 2 })),
-      conflicts: [],
+      steps: 0,
+      waiting: rows({ no_destination: 2, settling: 1 }),
+      unplaceable: rows({ only_copy_unavailable: 3 }),
+      unspread: rows({ zone_full: 1 }),
       minimumLeaderMoves: 7,
       nextDeadlineMs: null,
     };
