@@ -12,11 +12,9 @@ import { judgeCalm, judgeMinimum } from './support/judge.ts';
 import { judgeCopies } from './support/least.ts';
 import { randomCluster, type Shape } from './support/random-cluster.ts';
 import { randomEvents } from './support/random-events.ts';
+import { RUNS, SEED } from './support/seed.ts';
 import { judgeTotals } from './support/totals.ts';
 
-/** As in properties.test.ts. */
-const SEED = Number(process.env['EVENKEEL_SEED'] ?? 19_507);
-const RUNS = Number(process.env['EVENKEEL_RUNS'] ?? 1);
 const MAX_PASSES = 4_000;
 const MAX_EVENTS = 4;
 const TIMEOUT_MS = 240_000;

@@ -7,10 +7,8 @@ import { judgeCopies } from './support/least.ts';
 import { judgeTotals } from './support/totals.ts';
 import { dice, randomCluster, type Shape } from './support/random-cluster.ts';
 import { NO_REPORTS, snapshot } from './support/rows.ts';
+import { RUNS, SEED } from './support/seed.ts';
 
-/** Printed in every title; other seeds and more clusters by EVENKEEL_SEED and EVENKEEL_RUNS (times as many). */
-const SEED = Number(process.env['EVENKEEL_SEED'] ?? 19_507);
-const RUNS = Number(process.env['EVENKEEL_RUNS'] ?? 1);
 /** Passes that no cluster of these sizes may need. */
 const MAX_PASSES = 4_000;
 const TIMEOUT_MS = 240_000;

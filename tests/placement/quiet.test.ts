@@ -11,9 +11,8 @@ import {
 } from '../../placement/index.ts';
 import { dice, randomCluster, type Shape } from './support/random-cluster.ts';
 import { NO_REPORTS, snapshot } from './support/rows.ts';
+import { RUNS, SEED } from './support/seed.ts';
 
-const SEED = Number(process.env['EVENKEEL_SEED'] ?? 19_507);
-const RUNS = Number(process.env['EVENKEEL_RUNS'] ?? 1);
 const CLUSTERS = 80;
 const CHANGES = 40;
 const TIMEOUT_MS = 120_000;

@@ -2,11 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { operator, plan, simulate, type Planner } from '../../placement/index.ts';
 import { assignment, broker, brokers, clusterOf, NO_REPORTS, resource, snapshot } from './support/rows.ts';
+import { RUNS, SEED } from './support/seed.ts';
 
 const PLANNER: Planner = { plan, ...operator };
+const TIMEOUT_MS = 60_000 * RUNS;
 
 describe('a broker that comes back with its disk', () => {
-  it('is given its share of leaderships without a single copy, as soon as its own are in sync', () => {
+  const title = 'is given its share of leaderships without a single copy, as soon as its own are in sync';
+  const clusters = 300 * RUNS;
+  it(`${title} (${clusters} clusters, seed ${SEED})`, { timeout: TIMEOUT_MS }, () => {
     const layout = fc.record({
       count: fc.integer({ min: 2, max: 7 }),
       resources: fc.array(
@@ -48,7 +52,8 @@ describe('a broker that comes back with its disk', () => {
         expect(phases.at(-1)?.levels.maxLeaderSpreadPerResource).toBeLessThanOrEqual(1);
       }),
       {
-        numRuns: 300,
+        seed: SEED,
+        numRuns: clusters,
         // Of the four that lead one too many, three could hand theirs over: the fourth must not be the one that gives.
         examples: [[{ count: 5, resources: [{ shards: 8, replicationFactor: 2 }], slots: 1, awayMs: 1 }]],
       },

@@ -4,8 +4,8 @@ import { promisify } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { digestOfPlans } from './support/digest.ts';
+import { SEED } from './support/seed.ts';
 
-const SEED = Number(process.env['EVENKEEL_SEED'] ?? 19_507);
 const CLUSTERS = 120;
 const SCRIPT = new URL('support/digest.ts', import.meta.url);
 const ARGS = ['digest', `${CLUSTERS}`, `${SEED}`];

@@ -13,8 +13,10 @@ import {
   type SimAction,
   type SimEvent,
 } from '../../placement/index.ts';
+import { RUNS, SEED } from './support/seed.ts';
 
 const PLANNER: Planner = { plan, ...operator };
+const TIMEOUT_MS = 60_000 * RUNS;
 const IDS = ['b1', 'b2', 'b3', 'b4', 'b5'] as const;
 
 const zonePolicy = fc.constantFrom('broker' as const, 'zone' as const, 'majority' as const);
@@ -102,7 +104,10 @@ const events = fc
   });
 
 describe('whatever happens to a cluster', () => {
-  it('every step is one that members would write, every phase ends, and the row order does not matter', () => {
+  const title =
+    'every step is one that members would write, every phase ends, and the row order does not matter';
+  const clusters = 60 * RUNS;
+  it(`${title} (${clusters} clusters, seed ${SEED})`, { timeout: TIMEOUT_MS }, () => {
     fc.assert(
       fc.property(start, events, (file, happening) => {
         const options = { events: happening, maxPasses: 2_000 };
@@ -125,7 +130,7 @@ describe('whatever happens to a cluster', () => {
         };
         expect(simulate(reversed, options, PLANNER)).toEqual(result);
       }),
-      { numRuns: 60 },
+      { seed: SEED, numRuns: clusters },
     );
   });
 });

@@ -8,6 +8,9 @@ import { View } from '../../placement/view.ts';
 import { bestPromotions, levelness } from './oracle.ts';
 import { randomCluster } from './support/random-cluster.ts';
 import { assignment, broker, brokers, clusterOf, NO_REPORTS, resource, snapshot } from './support/rows.ts';
+import { RUNS, SEED } from './support/seed.ts';
+
+const TIMEOUT_MS = 60_000 * RUNS;
 
 describe('the matching', () => {
   /** The worked example of placement/README.md. */
@@ -71,7 +74,9 @@ describe('the matching', () => {
     expect(settle(3)).toEqual({ claimed: 2, made: 2 });
   });
 
-  it('is the cheapest within the bounds: as brute force over every choice of picks', () => {
+  const problems = 600 * RUNS;
+  const cheapestTitle = 'is the cheapest within the bounds: as brute force over every choice of picks';
+  it(`${cheapestTitle} (${problems} matchings, seed ${SEED})`, { timeout: TIMEOUT_MS }, () => {
     const problem = fc
       .record({
         rows: fc.integer({ min: 1, max: 4 }),
@@ -110,7 +115,7 @@ describe('the matching', () => {
         });
         expect(price(cost, [...picked], { rows, count, take: open, least, most })).toBe(best);
       }),
-      { numRuns: 600, seed: 19_507 },
+      { numRuns: problems, seed: SEED },
     );
   });
 });
@@ -155,7 +160,9 @@ function cheapest(small: Small & { readonly cost: readonly number[] }): number |
 }
 
 describe('promotions', () => {
-  it.each([false, true])('after the loss of any broker are the best there are (weights: %s)', (weights) => {
+  const losses = 150 * RUNS;
+  const lossTitle = `after the loss of any broker are the best there are (${losses} clusters, seed ${SEED}; weights: %s)`;
+  it.each([false, true])(lossTitle, { timeout: TIMEOUT_MS }, (weights) => {
     fc.assert(
       fc.property(
         randomCluster({ brokers: 9, resources: 5, shards: 10, weights, skewed: true }),
@@ -185,7 +192,7 @@ describe('promotions', () => {
           expect(levelness(rows, after)).toBe(bestPromotions(rows, led, lost));
         },
       ),
-      { numRuns: 150, seed: 19_507 },
+      { numRuns: losses, seed: SEED },
     );
   });
 });

@@ -6,6 +6,7 @@ import { outside } from '../../../placement/copies/measure.ts';
 import { resourceOutside } from '../../../placement/copies/vector.ts';
 import type { View } from '../../../placement/view.ts';
 import { leastOutside } from '../support/least.ts';
+import { RUNS, SEED } from '../support/seed.ts';
 import { Flow } from './flow.ts';
 import {
   cluster,
@@ -19,9 +20,6 @@ import {
   type Cluster,
 } from './support.ts';
 
-/** Printed with every failure; other seeds and more clusters as in ../properties.test.ts. */
-const seed = Number(process.env['EVENKEEL_SEED'] ?? 19_507);
-const RUNS = Number(process.env['EVENKEEL_RUNS'] ?? 1);
 const TIMEOUT_MS = 60_000 * RUNS;
 
 const policies: readonly ZonePolicy[] = ['broker', 'zone', 'majority'];
@@ -162,7 +160,7 @@ function canBeLevel(view: View, targets: CopyTargets, r: number): boolean {
 
 describe('first placement', () => {
   it(
-    `with equal weights and no caps wants no move afterwards (seed ${seed})`,
+    `with equal weights and no caps wants no move afterwards (${400 * RUNS} clusters, seed ${SEED})`,
     { timeout: TIMEOUT_MS },
     () => {
       fc.assert(
@@ -172,13 +170,13 @@ describe('first placement', () => {
           const { taken } = settle(withRows(build(shape), rowsOf(view)));
           expect(taken.map((t) => [t.shard, t.move.rule, t.move.detail])).toEqual([]);
         }),
-        { seed, numRuns: 400 * RUNS },
+        { seed: SEED, numRuns: 400 * RUNS },
       );
     },
   );
 
   it(
-    `with weights holds floor or ceiling of t_b everywhere, and full sets within the zones limits (seed ${seed})`,
+    `with weights holds floor or ceiling of t_b everywhere, and full sets within the zones limits (${400 * RUNS} clusters, seed ${SEED})`,
     { timeout: TIMEOUT_MS },
     () => {
       fc.assert(
@@ -191,17 +189,17 @@ describe('first placement', () => {
           expect(unspread(view, targets)).toEqual([]);
           expect(uneven(view, (r) => !canBeLevel(view, targets, r))).toEqual([]);
         }),
-        { seed, numRuns: 400 * RUNS },
+        { seed: SEED, numRuns: 400 * RUNS },
       );
     },
   );
 
-  it(`never passes a cap (seed ${seed})`, { timeout: TIMEOUT_MS }, () => {
+  it(`never passes a cap (${400 * RUNS} clusters, seed ${SEED})`, { timeout: TIMEOUT_MS }, () => {
     fc.assert(
       fc.property(shapes({ weights: true, caps: true }), (shape) => {
         sound(place(build(shape)).view);
       }),
-      { seed, numRuns: 400 * RUNS },
+      { seed: SEED, numRuns: 400 * RUNS },
     );
   });
 });
@@ -230,7 +228,7 @@ describe('steps 6 and 7 from any layout', () => {
   };
 
   it(
-    `lower the objective with every move and end level and spread (seed ${seed})`,
+    `lower the objective with every move and end level and spread (${300 * RUNS} clusters, seed ${SEED})`,
     { timeout: TIMEOUT_MS },
     () => {
       fc.assert(
@@ -244,17 +242,21 @@ describe('steps 6 and 7 from any layout', () => {
           }
           expect(vectorTail(view, targets).zones).toBe(0);
         }),
-        { seed, numRuns: 300 * RUNS, examples: [[BOTH_ABOVE]] },
+        { seed: SEED, numRuns: 300 * RUNS, examples: [[BOTH_ABOVE]] },
       );
     },
   );
 
-  it(`end, and pass no cap, where caps bind (seed ${seed})`, { timeout: TIMEOUT_MS }, () => {
-    fc.assert(
-      fc.property(shapes({ weights: true, caps: true }), (shape) => {
-        walk(shape);
-      }),
-      { seed, numRuns: 300 * RUNS },
-    );
-  });
+  it(
+    `end, and pass no cap, where caps bind (${300 * RUNS} clusters, seed ${SEED})`,
+    { timeout: TIMEOUT_MS },
+    () => {
+      fc.assert(
+        fc.property(shapes({ weights: true, caps: true }), (shape) => {
+          walk(shape);
+        }),
+        { seed: SEED, numRuns: 300 * RUNS },
+      );
+    },
+  );
 });

@@ -7,7 +7,10 @@ import { zonesAfter } from '../../../placement/copies/zones.ts';
 import type { View } from '../../../placement/view.ts';
 import { leastOutside } from '../support/least.ts';
 import { dice } from '../support/random-cluster.ts';
+import { RUNS, SEED } from '../support/seed.ts';
 import { cluster, row, settle, viewOf, withRows, type Cluster } from './support.ts';
+
+const TIMEOUT_MS = 60_000 * RUNS;
 
 /** Every second one has a zone of one broker and four copies a shard, where levelling and zones get in each other's way. */
 function smallCluster(seed: number): Cluster {
@@ -77,7 +80,9 @@ function keyOf(sets: Layout): string {
 }
 
 describe('step 7 in clusters small enough to try every sequence of moves', () => {
-  it('ends as level as any sequence of permitted moves, and as the flow that other tests judge by', () => {
+  const title = 'ends as level as any sequence of permitted moves, and as the flow that other tests judge by';
+  const clusters = 120 * RUNS;
+  it(`${title} (${clusters} clusters, seed ${SEED})`, { timeout: TIMEOUT_MS }, () => {
     let uneven = 0;
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 1_000_000_000 }), (seed) => {
@@ -92,7 +97,7 @@ describe('step 7 in clusters small enough to try every sequence of moves', () =>
         expect(copies).toBe(leastOutside(view, copyTargets(view), 0));
         if (copies > 0) uneven++;
       }),
-      { seed: 19_507, numRuns: 120 },
+      { seed: SEED, numRuns: clusters },
     );
     expect(uneven).toBeGreaterThan(0);
   });
