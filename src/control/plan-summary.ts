@@ -21,14 +21,16 @@ export interface PassPlan {
   readonly steps: readonly Step[];
 }
 
-export function passPlanOf({ steps, ...plan }: Omit<Plan, 'conflicts' | 'levels'>): PassPlan {
+/** Reads no levels: a plan makes that table, of resources by brokers, only for who asks. */
+export function passPlanOf(plan: Plan): PassPlan {
+  const { steps, waiting, unplaceable, unspread, minimumLeaderMoves, nextDeadlineMs } = plan;
   const summary = {
     steps: steps.length,
-    waiting: byReason(plan.waiting),
-    unplaceable: byReason(plan.unplaceable),
-    unspread: byReason(plan.unspread),
-    minimumLeaderMoves: plan.minimumLeaderMoves,
-    nextDeadlineMs: plan.nextDeadlineMs,
+    waiting: byReason(waiting),
+    unplaceable: byReason(unplaceable),
+    unspread: byReason(unspread),
+    minimumLeaderMoves,
+    nextDeadlineMs,
   };
   return { summary, steps };
 }

@@ -13,8 +13,12 @@ describe('what is kept of a plan', () => {
       waiting: [a, b, row('stream:s/2', 'no_room'), row('stream:s/3', 'no_room')],
       unplaceable: [b],
       unspread: [],
+      conflicts: [],
       minimumLeaderMoves: 4,
       nextDeadlineMs: null,
+      get levels(): never {
+        throw new Error('nobody asks for the levels');
+      },
     });
     expect(made.steps).toBe(steps);
     const { waiting, unplaceable, ...figures } = made.summary;
