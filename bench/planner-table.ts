@@ -43,9 +43,9 @@ export interface Measured {
 export function printTables({ layout, rows }: Measured, before: Measured | null): void {
   console.log(`\n### ${layout.name}\n`);
   console.log(
-    '| pass | time | CPU | grows as shards to the power | peak memory | through the thread | longest stop of the main thread (p99) | steps | fewest leadership moves |',
+    '| pass | time | CPU | grows as shards to the power | peak memory | through the thread | peak memory then | longest stop of the main thread (p99) | steps | fewest leadership moves |',
   );
-  console.log('| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |');
+  console.log('| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |');
   for (const row of rows) {
     if (row.kind !== 'pass') continue;
     const stop = rows.find((other) => other.kind === 'stop' && other.name === row.name);
@@ -56,8 +56,10 @@ export function printTables({ layout, rows }: Measured, before: Measured | null)
       growth(row, layout, before),
       `${count(row.peakMib)} MiB`,
     ];
-    if (stop?.kind === 'stop') cells.push(ms(stop.roundTripMs), `${ms(stop.stopMs)} (${ms(stop.p99Ms)})`);
-    else cells.push('–', '–');
+    if (stop?.kind === 'stop') {
+      const longest = `${ms(stop.stopMs)} (${ms(stop.p99Ms)})`;
+      cells.push(ms(stop.roundTripMs), `${count(stop.peakMib)} MiB`, longest);
+    } else cells.push('–', '–', '–');
     console.log(`| ${[...cells, count(row.steps), orDash(row.leastMoves)].join(' | ')} |`);
   }
   console.log(

@@ -20,6 +20,10 @@ import {
   type ToPlanner,
 } from './planner-messages.ts';
 import { SettledPlan } from './settled-plan.ts';
+import { sweep } from './sweep.ts';
+
+/** A plan of so many steps leaves hundreds of MiB behind: swept up before it is read, which the thread of Raft needs memory for. */
+const SWEPT_FROM_STEPS = 100_000;
 
 /** Of a plan what is not read yet. */
 interface OpenPlan {
@@ -116,6 +120,7 @@ class PlannerThread {
     const { summary, steps } = this.#settled.plan(facts, input.reports, () => this.#rows());
     const id = ++this.#lastId;
     this.#pass = { id, lists: { steps: openList(steps) } };
+    if (steps.length >= SWEPT_FROM_STEPS) sweep();
     return { plan: id, summary };
   }
 
