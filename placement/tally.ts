@@ -1,5 +1,3 @@
-import { CountTable } from './count-table.ts';
-
 /**
  * Who leads and who holds how much, kept right by the View's mutators. Moves in flight count as finished.
  * `leaders` and `copies` hold only shards that count (their leader serves, or they were placed or promoted in
@@ -17,8 +15,8 @@ export class Tally {
   readonly shards: Int32Array;
   /** Shards that count, over all resources. */
   shardsTotal = 0;
-  readonly #leadersOf: CountTable;
-  readonly #copiesOf: CountTable;
+  readonly #leadersOf: Int32Array;
+  readonly #copiesOf: Int32Array;
 
   constructor(resources: number, brokers: number) {
     this.brokers = brokers;
@@ -26,36 +24,38 @@ export class Tally {
     this.copies = new Int32Array(brokers);
     this.held = new Int32Array(brokers);
     this.shards = new Int32Array(resources);
-    this.#leadersOf = new CountTable(resources, brokers);
-    this.#copiesOf = new CountTable(resources, brokers);
+    this.#leadersOf = new Int32Array(resources * brokers);
+    this.#copiesOf = new Int32Array(resources * brokers);
   }
 
   leadersOf(resource: number, broker: number): number {
-    return this.#leadersOf.at(resource, broker);
+    return this.#leadersOf[resource * this.brokers + broker] ?? 0;
   }
 
   copiesOf(resource: number, broker: number): number {
-    return this.#copiesOf.at(resource, broker);
+    return this.#copiesOf[resource * this.brokers + broker] ?? 0;
   }
 
   /** By broker: leaders of one resource. A live window into the tally: read, never write. */
   leadersRow(resource: number): Int32Array {
-    return this.#leadersOf.row(resource);
+    return this.#leadersOf.subarray(resource * this.brokers, (resource + 1) * this.brokers);
   }
 
   /** By broker: copies of one resource. A live window into the tally: read, never write. */
   copiesRow(resource: number): Int32Array {
-    return this.#copiesOf.row(resource);
+    return this.#copiesOf.subarray(resource * this.brokers, (resource + 1) * this.brokers);
   }
 
   addLeader(resource: number, broker: number, by: 1 | -1): void {
+    const at = resource * this.brokers + broker;
     this.leaders[broker] = (this.leaders[broker] ?? 0) + by;
-    this.#leadersOf.add(resource, broker, by);
+    this.#leadersOf[at] = (this.#leadersOf[at] ?? 0) + by;
   }
 
   addCopy(resource: number, broker: number, by: 1 | -1): void {
+    const at = resource * this.brokers + broker;
     this.copies[broker] = (this.copies[broker] ?? 0) + by;
-    this.#copiesOf.add(resource, broker, by);
+    this.#copiesOf[at] = (this.#copiesOf[at] ?? 0) + by;
   }
 
   addHeld(broker: number, by: 1 | -1): void {

@@ -1,5 +1,4 @@
 import { NO_CAP } from './broker-table.ts';
-import { CountTable } from './count-table.ts';
 import { Rendezvous } from './hash.ts';
 import { chooseRemainders, COPIES, FORBIDDEN, HANDS_OVER, KEEPS, WAITS } from './remainder-flow.ts';
 import { outside, type ShareBook } from './share-book.ts';
@@ -51,7 +50,7 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
   }
   const { count, live } = view.brokers;
   const rows = boundedShares(view, book, totals);
-  const target = new CountTable(view.resourceCount, count);
+  const target = new Int32Array(view.resourceCount * count);
   const open: number[] = [];
   const take: number[] = [];
   const fixed = new Int32Array(count);
@@ -61,7 +60,7 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
     let eligible = 0;
     for (let b = 0; b < count; b++) {
       const floor = row.floor[b] ?? 0;
-      target.add(r, b, floor);
+      target[r * count + b] = floor;
       fixed[b] = (fixed[b] ?? 0) + floor;
       left -= floor;
       if (live[b] === 1 && (row.ceiling[b] ?? 0) > floor) eligible++;
@@ -88,14 +87,15 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
   });
   for (let i = 0; i < open.length; i++) {
     for (let b = 0; b < count; b++) {
-      target.add(open[i] ?? 0, b, picked[i * count + b] ?? 0);
+      const at = (open[i] ?? 0) * count + b;
+      target[at] = (target[at] ?? 0) + (picked[i * count + b] ?? 0);
     }
   }
   return {
-    of: (r, b) => target.at(r, b),
+    of: (r, b) => target[r * count + b] ?? 0,
     floor: (r, b) => rows.of(r).floor[b] ?? 0,
     floors: (r) => rows.of(r).floor,
-    row: (r) => target.row(r),
+    row: (r) => target.subarray(r * count, (r + 1) * count),
     ceiling: (r, b) => rows.of(r).ceiling[b] ?? 0,
     cluster: book.ofTotal(sumOf(totals)),
     capped: rows.capped,
