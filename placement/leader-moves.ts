@@ -30,6 +30,7 @@ const NOTHING_WANTED: ResourceMoves = { handovers: [], supply: new Int32Array(0)
 export class LeaderMoves {
   readonly #pass: Pass;
   readonly #byResource = new Map<number, ResourceMoves>();
+  #wanting: readonly number[] | null = null;
 
   constructor(pass: Pass) {
     this.#pass = pass;
@@ -41,9 +42,18 @@ export class LeaderMoves {
     return moves;
   }
 
+  /** Resources that wanted something when they were first asked, rising. */
+  wanting(): readonly number[] {
+    if (this.#wanting !== null) return this.#wanting;
+    const found: number[] = [];
+    for (let r = 0; r < this.#pass.view.resourceCount; r++) if (this.of(r) !== NOTHING_WANTED) found.push(r);
+    return (this.#wanting = found);
+  }
+
   /** After a turn of the queue, who may start has changed. */
   forget(): void {
     this.#byResource.clear();
+    this.#wanting = null;
   }
 
   #find(r: number): ResourceMoves {

@@ -46,11 +46,11 @@ function levelResources(pass: Pass, moves: LeaderMoves, behind: ReadonlySet<numb
 
 /** Step 5. */
 function levelTotals(pass: Pass, moves: LeaderMoves, behind: ReadonlySet<number>): void {
-  const { view, objective } = pass;
+  const { objective } = pass;
   for (;;) {
     if (noSlots(pass)) return;
     const options: Option[] = [];
-    for (let r = 0; r < view.resourceCount; r++) {
+    for (const r of moves.wanting()) {
       for (const option of optionsOf(pass, r, moves.of(r), behind)) {
         if (objective.outsideChange(r, option.from, option.to) > 0) continue;
         if (objective.totalsChange(option.from, option.to) < 0) options.push(option);

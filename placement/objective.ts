@@ -62,13 +62,13 @@ export class Objective {
   }
 
   vector(): Vector {
-    const tail = vectorTail(this.#view, this.#copyTargets);
+    const tail = vectorTail(this.#copyTargets);
     return this.#join(tail);
   }
 
   /** As the shard's set of copies would leave it, who leads unchanged. */
   vectorAfter(s: number, finished: readonly number[]): Vector {
-    return this.#join(vectorTailAfter(this.#view, this.#copyTargets, s, finished));
+    return this.#join(vectorTailAfter(this.#copyTargets, s, finished));
   }
 
   #join(tail: { zones: number; copies: number; chain: number; totals: number }): Vector {

@@ -119,7 +119,7 @@ function startInOrder(pass: Pass, work: CopyWork): void {
   const restoring = restoreCopies(pass, work.restore);
   if (pass.lacksRoom && makeWay(pass, pass.view.brokers.liveList)) return;
   levelLeaders(pass, moves);
-  if (waiting.length > 0 && !pass.view.handsOver()) {
+  if (waiting.length > 0 && !pass.view.handsOver) {
     if (makeWay(pass, awaited(pass, waiting))) return;
     drainElsewhere(pass, waiting, () => false);
   }
@@ -132,20 +132,20 @@ function startInOrder(pass: Pass, work: CopyWork): void {
  */
 function levelCopies(pass: Pass): void {
   const { view, copyTargets } = pass;
-  if ((pass.moving && leadersWantMoves(pass)) || view.handsOver()) return;
+  if ((pass.moving && leadersWantMoves(pass)) || view.handsOver) return;
   if (makeWay(pass, belowTarget(pass))) return;
   const any = (): boolean => true;
   if (zoneStep(view, copyTargets, any) === null && levelStep(view, copyTargets, any) === null) return;
-  if (isNearLevel(view, copyTargets)) levelInOrder(pass);
+  if (isNearLevel(copyTargets)) levelInOrder(pass);
   else levelBySlots(pass);
 }
 
-/** Whatever the slots allow, the best first. */
+/** Whatever the slots allow, the best first; what a pass has no time for is left to the next. */
 function levelBySlots(pass: Pass): void {
   for (const next of [zoneStep, levelStep]) {
     while (pass.copySlotsLeft > 0) {
       const found = next(pass.view, pass.copyTargets, (from, to) => pass.hasSlot(true, from, to));
-      if (found === null || !startFollower(pass, found)) break;
+      if (found === null || !startFollower(pass, found) || pass.copyTargets.isWeary) break;
     }
   }
 }
@@ -157,7 +157,7 @@ function levelInOrder(pass: Pass): void {
   while (pass.copySlotsLeft > 0) {
     const move = foresight.next();
     if (move === null || !view.mayStart(move.shard, 'follower') || view.room(move.to) <= 0) break;
-    if (!startFollower(pass, move)) break;
+    if (!startFollower(pass, move) || pass.copyTargets.isWeary) break;
     foresight.made(move);
   }
 }

@@ -18,7 +18,7 @@ export function makeWay(pass: Pass, brokers: Iterable<number>): boolean {
   if ([...full].some((b) => view.room(b) + (leaving[b] ?? 0) > 0)) return true;
   const crowded = new Set([...full].filter((b) => copiesLeave(pass, b)));
   if (crowded.size === 0) return false;
-  if (view.handsOver()) return true;
+  if (view.handsOver) return true;
   const leaves = (from: number, to: number): boolean => crowded.has(from) && !full.has(to);
   const free = (from: number, to: number): boolean => leaves(from, to) && pass.hasSlot(true, from, to);
   const slot = (from: number, to: number): boolean => pass.hasSlot(true, from, to);

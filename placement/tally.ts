@@ -15,6 +15,10 @@ export class Tally {
   readonly shards: Int32Array;
   /** Shards that count, over all resources. */
   shardsTotal = 0;
+  /** By resource: how often its shards that count have changed. */
+  readonly versions: Int32Array;
+  /** The same over all resources. */
+  changes = 0;
   readonly #leadersOf: Int32Array;
   readonly #copiesOf: Int32Array;
 
@@ -24,6 +28,7 @@ export class Tally {
     this.copies = new Int32Array(brokers);
     this.held = new Int32Array(brokers);
     this.shards = new Int32Array(resources);
+    this.versions = new Int32Array(resources);
     this.#leadersOf = new Int32Array(resources * brokers);
     this.#copiesOf = new Int32Array(resources * brokers);
   }
@@ -65,5 +70,7 @@ export class Tally {
   addShard(resource: number, by: 1 | -1): void {
     this.shards[resource] = (this.shards[resource] ?? 0) + by;
     this.shardsTotal += by;
+    this.versions[resource] = (this.versions[resource] ?? 0) + 1;
+    this.changes++;
   }
 }

@@ -66,6 +66,7 @@ export class View {
   readonly #finished: (readonly number[])[];
   readonly #nextLeader: Int32Array;
   readonly #moves: (ShardMove | null)[];
+  #leaderMoves = 0;
   /** By broker: the set of it alone. */
   readonly #alone: (readonly number[] | undefined)[];
   /** By shard without a row: its key, once it was asked for. */
@@ -89,8 +90,7 @@ export class View {
     for (let r = 0; r < keyed.length; r++) {
       this.firstShard[r + 1] = (this.firstShard[r] ?? 0) + (this.resources[r]?.shards ?? 0);
     }
-    const n = this.firstShard[keyed.length] ?? 0;
-    this.shardCount = n;
+    const n = (this.shardCount = this.firstShard[keyed.length] ?? 0);
     this.resourceOf = new Int32Array(n);
     keyed.forEach((_, r) => this.resourceOf.fill(r, this.firstShard[r], this.firstShard[r + 1]));
     this.leader = new Int32Array(n).fill(NONE);
@@ -137,7 +137,7 @@ export class View {
     this.#count(s, -1);
     for (const b of this.copies(s)) this.tally.addHeld(b, -1);
     this.#rows[s] = row;
-    this.#moves[s] = null;
+    this.#setMove(s, null);
     this.#read(s, row);
     return s;
   }
@@ -167,9 +167,9 @@ export class View {
     this.leader[s] = index(row.leader);
     this.#copies[s] = copies;
     this.#inSync[s] = row.inSync === row.replicas ? copies : row.inSync.map(index);
-    const move = row.move;
+    const { move } = row;
     if (move !== null) {
-      this.#moves[s] = {
+      this.#setMove(s, {
         role: move.role,
         step: move.step,
         reason: move.reason,
@@ -179,7 +179,7 @@ export class View {
         copied: move.copied,
         startedAtMs: move.startedAtMs,
         progressAtMs: move.progressAtMs,
-      };
+      });
     }
     for (const b of copies) this.tally.addHeld(b, 1);
     this.counts[s] = this.leaderServes(s) ? 1 : 0;
@@ -218,13 +218,19 @@ export class View {
       for (const b of change.copies) this.tally.addHeld(b, 1);
       this.#copies[s] = change.copies;
     }
-    if (change.move !== undefined) this.#moves[s] = change.move;
+    if (change.move !== undefined) this.#setMove(s, change.move);
     if (change.leader !== undefined) {
       this.leader[s] = change.leader;
       this.counts[s] = 1;
     }
     this.#finish(s);
     this.#count(s, 1);
+  }
+
+  #setMove(s: number, move: ShardMove | null): void {
+    if (this.#moves[s]?.role === 'leader') this.#leaderMoves--;
+    if (move?.role === 'leader') this.#leaderMoves++;
+    this.#moves[s] = move;
   }
 
   resource(s: number): number {
@@ -246,15 +252,12 @@ export class View {
     return Math.min(this.resourceRow(r).replicationFactor, this.brokers.liveList.length);
   }
 
-  numberOf(s: number): number {
-    return s - (this.firstShard[this.resource(s)] ?? 0);
-  }
-
   /** `stream:orders/3`. */
   shardKey(s: number): string {
     const row = this.rows[s];
     if (row !== undefined) return row.shard;
-    return (this.#newKeys[s] ??= `${this.resourceKeys[this.resource(s)]}/${this.numberOf(s)}`);
+    const r = this.resource(s);
+    return (this.#newKeys[s] ??= `${this.resourceKeys[r]}/${s - (this.firstShard[r] ?? 0)}`);
   }
 
   /** Every copy there is now, a staged or joining one and one about to go included. */
@@ -316,10 +319,8 @@ export class View {
     return (this.brokers.cap[b] ?? 0) - (this.tally.held[b] ?? 0);
   }
 
-  /** Some leadership moves. */
-  handsOver(): boolean {
-    for (let s = 0; s < this.shardCount; s++) if (this.move(s)?.role === 'leader') return true;
-    return false;
+  get handsOver(): boolean {
+    return this.#leaderMoves > 0;
   }
 
   /** A move may start: the leader serves, nothing is in flight, this pass has no step for it, and it is its turn. */
@@ -389,8 +390,7 @@ export class View {
   /** Ends the move in flight: `leader` leads and `copies` are the set from here on. */
   endMove(s: number, leader: number, copies: readonly number[]): void {
     this.#inSync[s] = this.inSync(s).filter((b) => copies.includes(b));
-    const change = { copies, move: null };
-    this.#change(s, leader === this.leader[s] ? change : { ...change, leader });
+    this.#change(s, { copies, move: null, ...(leader === this.leader[s] ? {} : { leader }) });
   }
 
   dropCopy(s: number, b: number): void {

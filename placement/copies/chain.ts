@@ -1,9 +1,8 @@
 import { NONE } from '../broker-table.ts';
 import type { View } from '../view.ts';
-import { allLive, outside, replaced, zoneFault } from './measure.ts';
+import { allLive, outside, zoneChange } from './measure.ts';
 import type { MoveCheck } from './step.ts';
 import type { CopyTargets } from './targets.ts';
-import { zonesAfter } from './zones.ts';
 
 /** One shard's finished set, as a hypothetical move would leave it. */
 export interface Overlay {
@@ -85,11 +84,8 @@ export class Layout {
     if (set.includes(to) || view.holds(s, to) || view.room(to) <= 0) return false;
     if (this.#mayMove?.(from, to, s) === false) return false;
     if (!allLive(view, set)) return false;
-    const { zone } = view.brokers;
-    if (zone[from] === zone[to]) return true;
-    const after = replaced(set, from, to);
-    if (zoneFault(view, targets, r, after) > zoneFault(view, targets, r, set)) return false;
-    return mode === 'narrow' || zonesAfter(view, after) >= zonesAfter(view, set);
+    const change = zoneChange(view, targets, { r, copies: set, from, to });
+    return change.fault <= 0 && (mode === 'narrow' || change.zones >= 0);
   }
 
   /** Where a path that lowers component (4) may begin and end, the steepest first. */
@@ -212,18 +208,22 @@ function reachForward(
   return reached.sort((a, b) => a - b);
 }
 
+/** How one resource's copies can be brought closer to `t_b` with the fewest links. */
+export interface Path {
+  readonly layout: Layout;
+  readonly gradient: Gradient;
+  readonly distances: Distances;
+}
+
 /** The shortest path over a resource's gradients; `null`: none. */
-export function shortestPath(
-  layout: Layout,
-  mode: SpanMode,
-): { readonly gradient: Gradient; readonly distances: Distances } | null {
-  let best: { gradient: Gradient; distances: Distances } | null = null;
+export function shortestPath(layout: Layout, mode: SpanMode): Path | null {
+  let best: Path | null = null;
   // A quota may be out of reach, where leaders or sets stand in its way: then any way to floor…ceiling will do.
   for (const bound of ['quotas', 'parts'] as const) {
     for (const gradient of layout.gradients(bound)) {
       const found = distances(layout, gradient, mode);
       if (found.length === 0 || (best !== null && found.length >= best.distances.length)) continue;
-      best = { gradient, distances: found };
+      best = { layout, gradient, distances: found };
       if (found.length === 1) break;
     }
     if (best !== null) return best;
@@ -235,24 +235,32 @@ export function shortestPath(
  * Component (5): links of the shortest chain over all resources. Chains that lower a shard's zones (policy
  * `broker`) count as longer than any that do not; "no chain at all" as longer than any chain; 0: all are level.
  */
-export function chainLength(view: View, targets: CopyTargets, overlay: Overlay | null = null): number {
+export function chainLength(targets: CopyTargets, overlay: Overlay | null = null): number {
+  const { view, faults } = targets;
   const { count } = view.brokers;
-  let shortest = 0;
-  for (let r = 0; r < view.resourceCount; r++) {
-    if ((view.tally.shards[r] ?? 0) === 0) continue;
-    const layout = new Layout(view, targets, r, { overlay });
-    if (layout.isLevel()) continue;
-    const length = pathLength(layout, count);
-    if (shortest === 0 || length < shortest) shortest = length;
-    if (shortest === 1) break;
+  let shortest = Infinity;
+  const own = overlay === null ? NONE : view.resource(overlay.shard);
+  if (overlay !== null) {
+    const layout = new Layout(view, targets, own, { overlay });
+    const path = (mode: SpanMode): Path | null =>
+      mode === 'keep' || mayNarrow(targets, own) ? shortestPath(layout, mode) : null;
+    if (!layout.isLevel()) shortest = pathLength(path, count);
   }
-  return shortest;
+  for (const r of faults.uneven()) {
+    if (shortest === 1) break;
+    if (r !== own)
+      shortest = Math.min(
+        shortest,
+        pathLength((mode) => faults.path(r, mode), count),
+      );
+  }
+  return shortest === Infinity ? 0 : shortest;
 }
 
-function pathLength(layout: Layout, count: number): number {
-  const kept = shortestPath(layout, 'keep');
+function pathLength(path: (mode: SpanMode) => Path | null, count: number): number {
+  const kept = path('keep');
   if (kept !== null) return kept.distances.length;
-  const narrow = mayNarrow(layout.targets, layout.r) ? shortestPath(layout, 'narrow') : null;
+  const narrow = path('narrow');
   return narrow === null ? 2 * count : count + narrow.distances.length;
 }
 

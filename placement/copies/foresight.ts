@@ -1,6 +1,6 @@
 import type { View } from '../view.ts';
 import { levelStep } from './level-step.ts';
-import { outside, replaced, zoneFault } from './measure.ts';
+import { outside, replaced } from './measure.ts';
 import type { FollowerMove, MoveCheck } from './step.ts';
 import type { CopyTargets } from './targets.ts';
 import { vectorTail, vectorTailAfter } from './vector.ts';
@@ -14,21 +14,25 @@ const MAX_FORESEEN = 4 * HORIZON;
 const MAX_PASSED = 16;
 
 /** Whether so few copies are out of place that every move to the end can be foreseen. */
-export function isNearLevel(view: View, targets: CopyTargets): boolean {
-  let out = 0;
-  for (let r = 0; r < view.resourceCount; r++) {
-    if ((view.tally.shards[r] ?? 0) === 0) continue;
+export function isNearLevel(targets: CopyTargets): boolean {
+  const { view, faults } = targets;
+  const { liveList } = view.brokers;
+  const totals = targets.totals();
+  let above = 0;
+  let below = 0;
+  for (const b of liveList) {
+    above += Math.max(0, (view.tally.copies[b] ?? 0) - (totals.ceiling[b] ?? 0));
+    below += Math.max(0, (totals.floor[b] ?? 0) - (view.tally.copies[b] ?? 0));
+  }
+  let out = faults.zones + Math.max(above, below);
+  for (const r of faults.uneven()) {
+    if (out > HORIZON) break;
     const { share } = targets.of(r);
-    for (const b of view.brokers.liveList) {
+    for (const b of liveList) {
       out += outside(view.tally.copiesOf(r, b), share.floor(b), share.ceiling(b));
     }
-    if (out > HORIZON) return false;
   }
-  for (let s = 0; s < view.shardCount; s++) {
-    if (view.counts[s] === 1) out += zoneFault(view, targets, view.resource(s), view.finished(s));
-    if (out > HORIZON) return false;
-  }
-  return true;
+  return out <= HORIZON;
 }
 
 /**
@@ -50,7 +54,7 @@ export class Foresight {
     this.#known ??= sequence(this.#future.settled(), this.#targets, []);
     const passed: FollowerMove[] = [];
     const first = this.#known[0] ?? null;
-    while (passed.length < MAX_PASSED) {
+    while (passed.length < MAX_PASSED && !this.#targets.isWeary) {
       const [best, ...rest] = this.#known;
       if (best === undefined) break;
       if (!rest.some((later) => reverses(later, best))) return best;
@@ -74,13 +78,15 @@ function sequence(future: View, now: CopyTargets, passed: FollowerMove[]): Follo
   const isNew: MoveCheck = (from, to, shard) =>
     !passed.some((move) => move.shard === shard && move.from === from && move.to === to);
   const any = (): boolean => true;
+  const targets = now.over(future);
   while (moves.length < MAX_FORESEEN) {
-    const ok = moves.length === 0 ? isNew : any;
-    const targets = now.over(future);
-    const move = zoneStep(future, targets, ok) ?? levelStep(future, targets, any, ok);
+    const isFirst = moves.length === 0 && passed.length > 0;
+    const move =
+      zoneStep(future, targets, isFirst ? isNew : any) ??
+      levelStep(future, targets, any, isFirst ? isNew : undefined);
     if (move === null) break;
     // What is passed over still counts in component (5): a longer chain may not lower it.
-    if (ok === isNew && passed.length > 0 && !lowersTail(future, targets, move)) {
+    if (isFirst && !lowersTail(targets, move)) {
       passed.push(move);
       if (passed.length === MAX_PASSED) break;
       continue;
@@ -88,12 +94,13 @@ function sequence(future: View, now: CopyTargets, passed: FollowerMove[]): Follo
     moves.push(move);
     carryOut(future, move);
   }
+  now.looked += targets.looked;
   return moves;
 }
 
-function lowersTail(view: View, targets: CopyTargets, { shard, from, to }: FollowerMove): boolean {
-  const before = vectorTail(view, targets);
-  const after = vectorTailAfter(view, targets, shard, replaced(view.finished(shard), from, to), before);
+function lowersTail(targets: CopyTargets, { shard, from, to }: FollowerMove): boolean {
+  const before = vectorTail(targets);
+  const after = vectorTailAfter(targets, shard, replaced(targets.view.finished(shard), from, to));
   for (const part of ['zones', 'copies', 'chain', 'totals'] as const) {
     if (after[part] !== before[part]) return after[part] < before[part];
   }

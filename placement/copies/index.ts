@@ -3,6 +3,7 @@ import type { LeadersDue } from './caps.ts';
 import { CopyTargets } from './targets.ts';
 
 export { conflicts } from './conflicts.ts';
+export { resourceOutside } from './faults.ts';
 export { Foresight, isNearLevel } from './foresight.ts';
 export { dealFollowers } from './followers.ts';
 export { copyThatGoes, surplusCopy } from './going.ts';
@@ -12,7 +13,7 @@ export type { FollowerMove, Rejected, SlotCheck } from './step.ts';
 export type { CopyTargets } from './targets.ts';
 export { unspread } from './unspread.ts';
 export { zoneFault } from './measure.ts';
-export { resourceOutside, totalsOutside, vectorTail, vectorTailAfter, type VectorTail } from './vector.ts';
+export { totalsOutside, vectorTail, vectorTailAfter, type VectorTail } from './vector.ts';
 export { zoneStep } from './zone-step.ts';
 export { zonesAfter } from './zones.ts';
 

@@ -1,11 +1,10 @@
 import type { View } from '../view.ts';
 import { better, type Candidate } from './candidate.ts';
-import { Layout, mayNarrow, shortestPath, type Distances, type Gradient, type SpanMode } from './chain.ts';
-import { moveChange, replaced, zoneFault } from './measure.ts';
+import { Layout, mayNarrow, shortestPath, type Path, type SpanMode } from './chain.ts';
+import { moveChange, replaced, zoneChange } from './measure.ts';
 import { rejectedFor, type FollowerMove, type MoveCheck, type SlotCheck } from './step.ts';
 import type { CopyTargets } from './targets.ts';
 import { totalsStep } from './totals-step.ts';
-import { resourceOutside } from './vector.ts';
 import { zonesAfter } from './zones.ts';
 
 /**
@@ -18,41 +17,33 @@ export function levelStep(
   view: View,
   targets: CopyTargets,
   ok: SlotCheck,
-  mayMove: MoveCheck = any,
+  mayMove?: MoveCheck,
 ): FollowerMove | null {
-  if (view.handsOver()) return null;
-  const uneven: Layout[] = [];
-  for (let r = 0; r < view.resourceCount; r++) {
-    if ((view.tally.shards[r] ?? 0) === 0) continue;
-    if (resourceOutside(view, targets, r) > 0) uneven.push(new Layout(view, targets, r, { mayMove }));
-  }
+  if (view.handsOver) return null;
   for (const mode of ['keep', 'narrow'] as const) {
-    const paths = pathsOf(uneven, mode);
+    const paths = pathsOf(targets, mode, mayMove);
     if (paths.length > 0) return bestLink(paths, mode, ok);
   }
-  const both: MoveCheck = (from, to, s) => ok(from, to) && mayMove(from, to, s);
+  const both: MoveCheck = (from, to, s) => ok(from, to) && mayMove?.(from, to, s) !== false;
   return totalsStep(view, targets, both, (s) => view.mayStart(s, 'follower'));
 }
 
-const any: MoveCheck = () => true;
-
-interface Path {
-  readonly layout: Layout;
-  readonly gradient: Gradient;
-  readonly distances: Distances;
-}
-
 /** The resources that have a path of the shortest length there is. */
-function pathsOf(layouts: readonly Layout[], mode: SpanMode): Path[] {
+function pathsOf(targets: CopyTargets, mode: SpanMode, mayMove: MoveCheck | undefined): Path[] {
+  const { view, faults } = targets;
+  const path = (r: number): Path | null => {
+    if (mayMove === undefined) return faults.path(r, mode);
+    if (mode === 'narrow' && !mayNarrow(targets, r)) return null;
+    return shortestPath(new Layout(view, targets, r, { mayMove }), mode);
+  };
   let paths: Path[] = [];
-  for (const layout of layouts) {
-    if (mode === 'narrow' && !mayNarrow(layout.targets, layout.r)) continue;
-    const found = shortestPath(layout, mode);
+  for (const r of faults.uneven()) {
+    const found = path(r);
     if (found === null) continue;
     const shortest = paths[0]?.distances.length ?? found.distances.length;
     if (found.distances.length > shortest) continue;
     if (found.distances.length < shortest) paths = [];
-    paths.push({ layout, ...found });
+    paths.push(found);
   }
   return paths;
 }
@@ -130,10 +121,8 @@ function rankLinks(path: Path, mode: SpanMode, take: (candidate: Candidate) => v
       for (const to of next) {
         if (!layout.allows(s, from, to, mode)) continue;
         const gain = moveChange(view, targets, { r, from, to });
-        const after = replaced(set, from, to);
-        const fault = zoneFault(view, targets, r, after) - zoneFault(view, targets, r, set);
-        const zones = zonesAfter(view, set) - zonesAfter(view, after);
-        take({ shard: s, from, to, key: [failed, gain.copies, fault, zones, gain.totals] });
+        const { fault, zones } = zoneChange(view, targets, { r, copies: set, from, to });
+        take({ shard: s, from, to, key: [failed, gain.copies, fault, -zones, gain.totals] });
       }
     }
   }

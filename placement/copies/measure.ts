@@ -1,6 +1,6 @@
 import type { View } from '../view.ts';
 import type { CopyTargets } from './targets.ts';
-import { zonesAfter } from './zones.ts';
+import { copiesIn, zonesAfter } from './zones.ts';
 
 /** Copies of a set above its zones' limits, and zones it misses under `zone`: component (3) for one shard. */
 export function zoneFault(view: View, targets: CopyTargets, r: number, copies: readonly number[]): number {
@@ -18,6 +18,39 @@ export function zoneFault(view: View, targets: CopyTargets, r: number, copies: r
   if (rule.span > 0) fault += Math.max(0, Math.min(rule.span, copies.length) - zonesAfter(view, copies));
   return fault;
 }
+
+/** What one copy of the set going from `from` to `to` adds to `zoneFault`, and to the zones that the set spans. */
+export function zoneChange(
+  view: View,
+  targets: CopyTargets,
+  move: {
+    readonly r: number;
+    readonly copies: readonly number[];
+    readonly from: number;
+    readonly to: number;
+  },
+): { readonly fault: number; readonly zones: number } {
+  const { r, copies, from, to } = move;
+  const left = view.brokers.zone[from] ?? 0;
+  const reached = view.brokers.zone[to] ?? 0;
+  if (left === reached) return UNCHANGED;
+  const { rule, limits } = targets.of(r);
+  const inLeft = copiesIn(view, copies, left);
+  const inReached = copiesIn(view, copies, reached);
+  const zones = (inReached === 0 ? 1 : 0) - (inLeft === 1 ? 1 : 0);
+  let fault = 0;
+  if (limits !== null) {
+    if (inReached >= (limits[reached] ?? 1)) fault++;
+    if (inLeft > (limits[left] ?? 1)) fault--;
+  }
+  if (rule.span > 0 && zones !== 0) {
+    const missing = Math.min(rule.span, copies.length) - zonesAfter(view, copies);
+    fault += Math.max(0, missing - zones) - Math.max(0, missing);
+  }
+  return { fault, zones };
+}
+
+const UNCHANGED = { fault: 0, zones: 0 } as const;
 
 /** No copy is on a broker that is leaving or lost: such a set is changed by a drain or a restore first. */
 export function allLive(view: View, copies: readonly number[]): boolean {

@@ -12,7 +12,7 @@ export type CopyQuotas = (resource: number, broker: number) => number | null;
  */
 export function chooseQuotas(targets: CopyTargets): CopyQuotas {
   const { view } = targets;
-  const { count, liveList } = view.brokers;
+  const { count } = view.brokers;
   const open: number[] = [];
   const take: number[] = [];
   const bound = new Set<number>();
@@ -22,36 +22,16 @@ export function chooseQuotas(targets: CopyTargets): CopyQuotas {
   for (let r = 0; r < view.resourceCount; r++) {
     if ((view.tally.shards[r] ?? 0) === 0) continue;
     const target = targets.of(r);
-    const { floors, ceilings, total } = target.share;
-    const held = view.tally.copiesRow(r);
     let free = freely.get(target);
     if (free === undefined) freely.set(target, (free = roundsFreely(targets, r)));
     if (!free) bound.add(r);
-    let left = total;
-    let eligible = 0;
-    for (const b of liveList) {
-      const floor = floors[b] ?? 0;
-      const ceiling = ceilings[b] ?? 0;
-      // Where zones decide, what the broker holds stands, within its part.
-      const whole = free ? floor : Math.min(ceiling, Math.max(floor, held[b] ?? 0));
-      fixed[b] = (fixed[b] ?? 0) + whole;
-      left -= floor;
-      if (ceiling > floor) eligible++;
-    }
-    if (!free || left <= 0 || eligible === 0) continue;
+    const left = fixWhole(targets, r, free, fixed);
+    if (left === 0) continue;
     open.push(r);
-    take.push(Math.min(left, eligible));
+    take.push(left);
   }
   const cost = new Uint8Array(open.length * count).fill(FORBIDDEN);
-  open.forEach((r, i) => {
-    const { floors, ceilings } = targets.of(r).share;
-    const held = view.tally.copiesRow(r);
-    for (const b of liveList) {
-      const floor = floors[b] ?? 0;
-      if (ceilings[b] === floor) continue;
-      cost[i * count + b] = (held[b] ?? 0) > floor ? KEEPS : COPIES;
-    }
-  });
+  for (const [i, r] of open.entries()) putCosts(targets, r, cost.subarray(i * count, (i + 1) * count));
   const totals = targets.totals();
   const within = (whole: Float64Array): Int32Array =>
     Int32Array.from(whole, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
@@ -72,6 +52,37 @@ export function chooseQuotas(targets: CopyTargets): CopyQuotas {
     const row = rowOf.get(r);
     return targets.floor(r, b) + (row === undefined ? 0 : (picked[row * count + b] ?? 0));
   };
+}
+
+/** Adds the copies that each broker takes whatever is chosen. Answers how many of the resource are to be chosen for. */
+function fixWhole(targets: CopyTargets, r: number, free: boolean, fixed: Float64Array): number {
+  const { liveList } = targets.view.brokers;
+  const { floors, ceilings, total } = targets.of(r).share;
+  const held = targets.view.tally.copiesRow(r);
+  let left = total;
+  let eligible = 0;
+  for (let i = 0; i < liveList.length; i++) {
+    const b = liveList[i] ?? 0;
+    const floor = floors[b] ?? 0;
+    const ceiling = ceilings[b] ?? 0;
+    // Where zones decide, what the broker holds stands, within its part.
+    const whole = free ? floor : Math.min(ceiling, Math.max(floor, held[b] ?? 0));
+    fixed[b] = (fixed[b] ?? 0) + whole;
+    left -= floor;
+    if (ceiling > floor) eligible++;
+  }
+  return free ? Math.min(Math.max(0, left), eligible) : 0;
+}
+
+function putCosts(targets: CopyTargets, r: number, costs: Uint8Array): void {
+  const { liveList } = targets.view.brokers;
+  const { floors, ceilings } = targets.of(r).share;
+  const held = targets.view.tally.copiesRow(r);
+  for (let i = 0; i < liveList.length; i++) {
+    const b = liveList[i] ?? 0;
+    const floor = floors[b] ?? 0;
+    if (ceilings[b] !== floor) costs[b] = (held[b] ?? 0) > floor ? KEEPS : COPIES;
+  }
 }
 
 /** No zone could pass its limit, or lack what its policy asks for, however its brokers' parts are rounded. */

@@ -3,6 +3,7 @@ import { Rendezvous, type Ranking } from '../hash.ts';
 import type { ZonePolicy } from '../model.ts';
 import type { View } from '../view.ts';
 import { splitCaps, type CapParts, type LeadersDue } from './caps.ts';
+import { CopyFaults } from './faults.ts';
 import { Field } from './field.ts';
 import { chooseQuotas, type CopyQuotas } from './quota-choice.ts';
 import { share, type Share } from './share.ts';
@@ -19,10 +20,16 @@ export interface ResourceTarget {
   readonly limits: Int32Array | null;
 }
 
+/** Shards that a pass looks at for the totals' sake before it starts no more moves for them: a second's work, or two. */
+const LOOKS_PER_SHARD = 10;
+const LEAST_LOOKS = 500_000;
+
 /** Everything the copies' half of a pass aims at. Built once a pass, a resource's part when it is first asked for. */
 export class CopyTargets {
   readonly view: View;
   readonly field: Field;
+  /** Shards that were looked at for the totals' sake. */
+  looked = 0;
   readonly #rendezvous: Rendezvous;
   readonly #rules = new Map<ZonePolicy, Map<number, ZoneRule>>();
   readonly #targets: (ResourceTarget | undefined)[];
@@ -30,6 +37,7 @@ export class CopyTargets {
   #caps: CapParts | undefined;
   #totals: Totals | undefined;
   #quotas: CopyQuotas | undefined;
+  #faults: CopyFaults | undefined;
 
   readonly #toLead: LeadersDue;
 
@@ -43,6 +51,17 @@ export class CopyTargets {
 
   of(r: number): ResourceTarget {
     return (this.#targets[r] ??= this.#build(r));
+  }
+
+  /** So much was looked at that a pass should come to its end. */
+  get isWeary(): boolean {
+    return this.looked > Math.max(LEAST_LOOKS, LOOKS_PER_SHARD * this.view.shardCount);
+  }
+
+  /** Resources with shards that count, rising. */
+  *placed(): Iterable<number> {
+    const { shards } = this.view.tally;
+    for (let r = 0; r < shards.length; r++) if ((shards[r] ?? 0) > 0) yield r;
   }
 
   /** The order of brokers for a shard, where nothing else decides. */
@@ -92,6 +111,12 @@ export class CopyTargets {
   /** Chooses quotas anew from the copies as they are now, as the next pass would. */
   renewQuotas(): void {
     this.#quotas = undefined;
+    this.#faults?.quotasChanged();
+  }
+
+  /** How far the view is from these aims. */
+  get faults(): CopyFaults {
+    return (this.#faults ??= new CopyFaults(this));
   }
 
   /** Some broker's cap holds less than its part: who leads what then has a say in the targets. */

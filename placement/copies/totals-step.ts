@@ -1,9 +1,18 @@
 import type { View } from '../view.ts';
 import { better, type Candidate } from './candidate.ts';
-import { Layout } from './chain.ts';
-import { outside, squaredChange } from './measure.ts';
+import { allLive, squaredChange, zoneChange } from './measure.ts';
+import type { CopyQuotas } from './quota-choice.ts';
 import { rejectedFor, type FollowerMove, type MoveCheck } from './step.ts';
 import type { CopyTargets } from './targets.ts';
+import { totalsOutside } from './vector.ts';
+import { copiesIn } from './zones.ts';
+
+/**
+ * Between whom a copy goes, the first that can: every move from above to below is one fewer to come, and who is far off
+ * is helped before those who are nearly as far are made even.
+ */
+const TIERS = ['both', 'source', 'sink', 'lowest', 'highest', 'any'] as const;
+type Tier = (typeof TIERS)[number];
 
 /**
  * One move that brings the copies in total closer and leaves every resource as level as it is: towards the quotas, and
@@ -15,105 +24,198 @@ export function totalsStep(
   ok: MoveCheck,
   movable: (s: number) => boolean,
 ): FollowerMove | null {
-  const totals = targets.totals();
-  const isOff = (b: number): boolean =>
-    outside(view.tally.copies[b] ?? 0, totals.floor[b] ?? 0, totals.ceiling[b] ?? 0) > 0;
-  if (!view.brokers.liveList.some(isOff)) return null;
-  const ends = endsOf(view, targets);
+  if (totalsOutside(view, targets) === 0) return null;
+  const changes = changesOf(targets);
+  const tiers = TIERS.map((tier) => endsOf(targets, changes, tier)).filter(({ takers }) => takers.length > 0);
   for (const bound of ['quotas', 'parts'] as const) {
-    let best: Candidate | null = null;
-    for (let r = 0; r < view.resourceCount && best?.key[0] !== 0; r++) {
-      if ((view.tally.shards[r] ?? 0) === 0) continue;
-      const ways = totalsWays(targets, r, bound, ends);
-      if (ways.size > 0) best = bestOfWays(new Layout(view, targets, r), ways, { ok, movable, best });
+    for (const ends of tiers) {
+      const best = bestOfAll(targets, bound, ends, { ok, movable });
+      if (best !== null) return describeTotals(targets, best);
     }
-    if (best !== null) return describeTotals(targets, best);
   }
   return null;
 }
 
-interface Way {
-  readonly to: number;
-  /** What it adds to component (6). */
-  readonly totals: number;
+interface Among {
+  readonly ok: MoveCheck;
+  readonly movable: (s: number) => boolean;
 }
 
-/** By broker: what giving a copy away, or taking one, adds to component (6); the same whatever the resource. */
-interface Ends {
+/** The first resource's best move; one of a shard whose moves never failed ends the search. */
+function bestOfAll(
+  targets: CopyTargets,
+  bound: 'quotas' | 'parts',
+  ends: Ends,
+  among: Among,
+): Candidate | null {
+  const { faults } = targets;
+  const quotas = bound === 'quotas' ? targets.quotas() : null;
+  const barren = faults.barren(bound, ends.tier);
+  barren.begin(ends.ends);
+  let best: Candidate | null = null;
+  for (const r of bound === 'quotas' ? faults.offQuotas() : targets.placed()) {
+    if (best?.key[0] === 0) break;
+    if (barren.has(r)) continue;
+    targets.looked += targets.view.tally.shards[r] ?? 0;
+    const looked = lookAt(targets, r, quotas, ends, { ...among, best });
+    best = looked.best;
+    if (looked.isBarren) barren.add(r);
+  }
+  return best;
+}
+
+/** What giving a copy away, and taking one, adds to component (6), by broker; the same whatever the resource. */
+interface TotalsChanges {
   readonly gives: Float64Array;
   readonly takes: Float64Array;
-  /** The least of `takes`. */
-  readonly least: number;
 }
 
-function endsOf(view: View, targets: CopyTargets): Ends {
-  const totals = targets.totals();
-  const gives = new Float64Array(view.brokers.count);
-  const takes = new Float64Array(view.brokers.count);
-  let least = Infinity;
-  for (const b of view.brokers.liveList) {
-    const held = view.tally.copies[b] ?? 0;
-    gives[b] = squaredChange(held, -1, totals.floor[b] ?? 0, totals.ceiling[b] ?? 0);
-    takes[b] = squaredChange(held, 1, totals.floor[b] ?? 0, totals.ceiling[b] ?? 0);
-    least = Math.min(least, takes[b] ?? 0);
+function changesOf(targets: CopyTargets): TotalsChanges {
+  const { tally, brokers } = targets.view;
+  const { floor, ceiling } = targets.totals();
+  const gives = new Float64Array(brokers.count);
+  const takes = new Float64Array(brokers.count);
+  for (const b of brokers.liveList) {
+    const held = tally.copies[b] ?? 0;
+    gives[b] = squaredChange(held, -1, floor[b] ?? 0, ceiling[b] ?? 0);
+    takes[b] = squaredChange(held, 1, floor[b] ?? 0, ceiling[b] ?? 0);
   }
-  return { gives, takes, least };
+  return { gives, takes };
 }
 
-const NO_WAYS: ReadonlyMap<number, Way[]> = new Map();
+/** Who may give a copy away, and who take one. */
+interface Ends extends TotalsChanges {
+  readonly tier: Tier;
+  /** By broker: GIVES, TAKES or both. */
+  readonly ends: Uint8Array;
+  /** Brokers with room, who adds the least first. */
+  readonly takers: readonly number[];
+}
 
-/** By the broker that gives: those that a copy of the resource could go to so that the totals come closer. */
-function totalsWays(
+const GIVES = 1;
+const TAKES = 2;
+
+function endsOf(targets: CopyTargets, changes: TotalsChanges, tier: Tier): Ends {
+  const { view } = targets;
+  const { liveList, count } = view.brokers;
+  const { gives, takes } = changes;
+  const [isGiver, isTaker] = ENDS[tier](targets, changes);
+  const ends = new Uint8Array(count);
+  const takers: number[] = [];
+  for (const b of liveList) {
+    if (isGiver(b)) ends[b] = GIVES;
+    if (view.room(b) <= 0 || !isTaker(b)) continue;
+    ends[b] = (ends[b] ?? 0) + TAKES;
+    takers.push(b);
+  }
+  takers.sort((a, b) => (takes[a] ?? 0) - (takes[b] ?? 0) || a - b);
+  return { tier, ends, gives, takes, takers };
+}
+
+type IsEnd = (b: number) => boolean;
+
+/** By tier, who gives and who takes. In all but the last every pair brings the totals closer. */
+const ENDS: Readonly<Record<Tier, (targets: CopyTargets, changes: TotalsChanges) => [IsEnd, IsEnd]>> = {
+  both: (targets) => [isOver(targets, 'ceiling'), isUnder(targets, 'floor')],
+  source: (targets) => [isOver(targets, 'ceiling'), isUnder(targets, 'ceiling')],
+  sink: (targets) => [isOver(targets, 'floor'), isUnder(targets, 'floor')],
+  lowest: ({ view }, { gives, takes }) => {
+    const half = steepest(view, takes) / 2;
+    return [(b) => (gives[b] ?? 0) + half < 0, (b) => half < 0 && (takes[b] ?? 0) <= half];
+  },
+  highest: ({ view }, { gives, takes }) => {
+    const half = steepest(view, gives) / 2;
+    return [(b) => half < 0 && (gives[b] ?? 0) <= half, (b) => (takes[b] ?? 0) + half < 0];
+  },
+  any: () => [() => true, () => true],
+};
+
+function isOver(targets: CopyTargets, bound: 'floor' | 'ceiling'): IsEnd {
+  const limit = targets.totals()[bound];
+  return (b) => (targets.view.tally.copies[b] ?? 0) > (limit[b] ?? 0);
+}
+
+function isUnder(targets: CopyTargets, bound: 'floor' | 'ceiling'): IsEnd {
+  const limit = targets.totals()[bound];
+  return (b) => (targets.view.tally.copies[b] ?? 0) < (limit[b] ?? 0);
+}
+
+function steepest({ brokers }: View, changes: Float64Array): number {
+  return brokers.liveList.reduce((least, b) => Math.min(least, changes[b] ?? 0), 0);
+}
+
+interface Looked {
+  /** The best so far. */
+  readonly best: Candidate | null;
+  /** Nothing could go between these ends, nor could it if the totals were others. */
+  readonly isBarren: boolean;
+}
+
+/** Where a copy of one resource could go so that the totals come closer. */
+function lookAt(
   targets: CopyTargets,
   r: number,
-  bound: 'quotas' | 'parts',
-  { gives, takes, least }: Ends,
-): ReadonlyMap<number, Way[]> {
-  const { view } = targets;
-  const { liveList } = view.brokers;
-  const quotas = bound === 'quotas' ? targets.quotas() : null;
-  const { share } = targets.of(r);
+  quotas: CopyQuotas | null,
+  { ends, gives, takes, takers }: Ends,
+  among: Among & { readonly best: Candidate | null },
+): Looked {
+  const { view, faults } = targets;
+  const { floors, ceilings } = targets.of(r).share;
   const held = view.tally.copiesRow(r);
-  let ways: Map<number, Way[]> | null = null;
-  for (const from of liveList) {
-    const give = gives[from] ?? 0;
-    const n = held[from] ?? 0;
-    if (give + least >= 0 || n <= (quotas?.(r, from) ?? 0)) continue;
-    const uneven = squaredChange(n, -1, share.floor(from), share.ceiling(from));
-    const found: Way[] = [];
-    for (const to of liveList) {
-      const gain = give + (takes[to] ?? 0);
-      if (gain >= 0 || to === from) continue;
-      const m = held[to] ?? 0;
-      if (view.room(to) <= 0 || m >= (quotas?.(r, to) ?? Infinity)) continue;
-      if (uneven + squaredChange(m, 1, share.floor(to), share.ceiling(to)) > 0) continue;
-      found.push({ to, totals: gain });
-    }
-    if (found.length > 0) (ways ??= new Map<number, Way[]>()).set(from, found);
-  }
-  return ways ?? NO_WAYS;
-}
-
-function bestOfWays(
-  layout: Layout,
-  ways: ReadonlyMap<number, readonly Way[]>,
-  among: { ok: MoveCheck; movable: (s: number) => boolean; best: Candidate | null },
-): Candidate | null {
-  const { view, targets, r } = layout;
+  // Where all are level, who holds the ceiling takes no more.
+  const full = (b: number): boolean => (held[b] ?? 0) >= (ceilings[b] ?? 0) && !faults.isUneven(r);
+  const open = takers.filter((to) => (held[to] ?? 0) < (quotas?.(r, to) ?? Infinity) && !full(to));
+  const change = (b: number, by: 1 | -1): number =>
+    squaredChange(held[b] ?? 0, by, floors[b] ?? 0, ceilings[b] ?? 0);
+  const added = open.map((to) => change(to, 1));
   let { best } = among;
+  let isBarren = true;
+  if (open.length === 0) return { best, isBarren };
   for (let s = view.firstShard[r] ?? 0; s < (view.firstShard[r + 1] ?? 0); s++) {
-    if (view.counts[s] === 0 || !among.movable(s)) continue;
+    if (view.counts[s] === 0 || view.touched[s] === 1 || view.move(s) !== null) continue;
+    const set = view.finished(s);
+    if (!allLive(view, set)) continue;
     const leader = view.nextLeader(s);
-    for (const from of view.finished(s)) {
-      if (from === leader) continue;
-      for (const { to, totals } of ways.get(from) ?? []) {
-        if (!layout.allows(s, from, to, 'keep') || !among.ok(from, to, s)) continue;
+    const isMovable = among.movable(s);
+    for (const from of set) {
+      if (from === leader || ((ends[from] ?? 0) & GIVES) === 0) continue;
+      if ((held[from] ?? 0) <= (quotas?.(r, from) ?? 0)) continue;
+      const uneven = change(from, -1);
+      for (let i = 0; i < open.length; i++) {
+        const to = open[i] ?? 0;
+        const totals = (gives[from] ?? 0) + (takes[to] ?? 0);
+        if (totals >= 0) {
+          isBarren = false;
+          break;
+        }
+        if (uneven + (added[i] ?? 0) > 0 || set.includes(to) || view.holds(s, to)) continue;
+        if (!keepsZones(targets, r, set, from, to)) continue;
+        isBarren = false;
+        if (!isMovable || !among.ok(from, to, s)) continue;
         const candidate = { shard: s, from, to, key: [view.failedMoves(s), totals] };
         if (better(targets, candidate, best)) best = candidate;
       }
     }
   }
-  return best;
+  return { best, isBarren };
+}
+
+/** The set spans as many zones afterwards, and is as right in them. */
+function keepsZones(
+  targets: CopyTargets,
+  r: number,
+  copies: readonly number[],
+  from: number,
+  to: number,
+): boolean {
+  const { view } = targets;
+  const { zone } = view.brokers;
+  if (zone[from] === zone[to]) return true;
+  // Most sets span all zones: told without counting all that they do.
+  if (copiesIn(view, copies, zone[from] ?? 0) === 1 && copiesIn(view, copies, zone[to] ?? 0) > 0)
+    return false;
+  const change = zoneChange(view, targets, { r, copies, from, to });
+  return change.fault <= 0 && change.zones >= 0;
 }
 
 function describeTotals(targets: CopyTargets, { from, to, shard }: Candidate): FollowerMove {

@@ -1,5 +1,5 @@
 import type { View } from '../view.ts';
-import { chainLength, type Overlay } from './chain.ts';
+import { chainLength } from './chain.ts';
 import { outside, squaredChange, zoneFault } from './measure.ts';
 import type { CopyTargets } from './targets.ts';
 
@@ -15,18 +15,37 @@ export interface VectorTail {
   readonly totals: number;
 }
 
-/** The objective's part for copies, moves in flight counted as finished. Walks all shards. */
-export function vectorTail(view: View, targets: CopyTargets): VectorTail {
-  let zones = 0;
-  if (zonesMatter(view, targets)) {
-    for (let s = 0; s < view.shardCount; s++) {
-      if (view.counts[s] === 1) zones += zoneFault(view, targets, view.resource(s), view.finished(s));
-    }
-  }
-  let copies = 0;
-  for (let r = 0; r < view.resourceCount; r++) copies += resourceOutside(view, targets, r);
-  const chain = copies === 0 ? 0 : chainLength(view, targets);
-  return { zones, copies, chain, totals: totalsOutside(view, targets) };
+/** The objective's part for copies, moves in flight counted as finished. */
+export function vectorTail(targets: CopyTargets): VectorTail {
+  const { zones, outside: copies } = targets.faults;
+  const chain = copies === 0 ? 0 : chainLength(targets);
+  return { zones, copies, chain, totals: totalsOutside(targets.view, targets) };
+}
+
+/** As `vectorTail`, with one shard's finished set replaced. */
+export function vectorTailAfter(
+  targets: CopyTargets,
+  shard: number,
+  finishedCopies: readonly number[],
+): VectorTail {
+  const { view, faults } = targets;
+  if (view.counts[shard] === 0) return vectorTail(targets);
+  const r = view.resource(shard);
+  const was = view.finished(shard);
+  const { share } = targets.of(r);
+  const sums = targets.totals();
+  let copies = faults.outside;
+  let totals = totalsOutside(view, targets);
+  const change = (b: number, by: 1 | -1): void => {
+    if (view.brokers.live[b] === 0) return;
+    copies += squaredChange(view.tally.copiesOf(r, b), by, share.floor(b), share.ceiling(b));
+    totals += squaredChange(view.tally.copies[b] ?? 0, by, sums.floor[b] ?? 0, sums.ceiling[b] ?? 0);
+  };
+  for (const b of was) if (!finishedCopies.includes(b)) change(b, -1);
+  for (const b of finishedCopies) if (!was.includes(b)) change(b, 1);
+  const zones = faults.zones + zoneFault(view, targets, r, finishedCopies) - zoneFault(view, targets, r, was);
+  const overlay = { shard, copies: finishedCopies };
+  return { zones, copies, chain: copies === 0 ? 0 : chainLength(targets, overlay), totals };
 }
 
 /** Squared copies in total outside floor…ceiling. */
@@ -38,50 +57,4 @@ export function totalsOutside(view: View, targets: CopyTargets): number {
     sum += off * off;
   }
   return sum;
-}
-
-/** As `vectorTail`, with one shard's finished set replaced; `before` spares counting everything again. */
-export function vectorTailAfter(
-  view: View,
-  targets: CopyTargets,
-  shard: number,
-  finishedCopies: readonly number[],
-  before: VectorTail = vectorTail(view, targets),
-): VectorTail {
-  if (view.counts[shard] === 0) return before;
-  const r = view.resource(shard);
-  const was = view.finished(shard);
-  const { share } = targets.of(r);
-  const sums = targets.totals();
-  let copies = before.copies;
-  let totals = before.totals;
-  const change = (b: number, by: 1 | -1): void => {
-    if (view.brokers.live[b] === 0) return;
-    copies += squaredChange(view.tally.copiesOf(r, b), by, share.floor(b), share.ceiling(b));
-    totals += squaredChange(view.tally.copies[b] ?? 0, by, sums.floor[b] ?? 0, sums.ceiling[b] ?? 0);
-  };
-  for (const b of was) if (!finishedCopies.includes(b)) change(b, -1);
-  for (const b of finishedCopies) if (!was.includes(b)) change(b, 1);
-  const zones = before.zones + zoneFault(view, targets, r, finishedCopies) - zoneFault(view, targets, r, was);
-  const overlay: Overlay = { shard, copies: finishedCopies };
-  return { zones, copies, chain: copies === 0 ? 0 : chainLength(view, targets, overlay), totals };
-}
-
-/** Squared copies outside floor…ceiling, of one resource. */
-export function resourceOutside(view: View, targets: CopyTargets, r: number): number {
-  if ((view.tally.shards[r] ?? 0) === 0) return 0;
-  const { floors, ceilings } = targets.of(r).share;
-  const held = view.tally.copiesRow(r);
-  let sum = 0;
-  for (const b of view.brokers.liveList) {
-    const off = outside(held[b] ?? 0, floors[b] ?? 0, ceilings[b] ?? 0);
-    sum += off * off;
-  }
-  return sum;
-}
-
-function zonesMatter(view: View, targets: CopyTargets): boolean {
-  if (targets.field.shared.length > 0) return true;
-  for (let r = 0; r < view.resourceCount; r++) if (view.zonePolicy(r) === 'zone') return true;
-  return false;
 }

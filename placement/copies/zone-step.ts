@@ -1,5 +1,5 @@
 import type { View } from '../view.ts';
-import { allLive, moveChange, replaced, zoneFault } from './measure.ts';
+import { allLive, moveChange, replaced, zoneChange, zoneFault } from './measure.ts';
 import { rejectedFor, type FollowerMove, type MoveCheck } from './step.ts';
 import type { CopyTargets } from './targets.ts';
 import { copiesIn, zonesAfter } from './zones.ts';
@@ -19,6 +19,7 @@ interface Found {
  */
 export function zoneStep(view: View, targets: CopyTargets, ok: MoveCheck): FollowerMove | null {
   let best: Found | null = null;
+  if (targets.faults.zones === 0) return null;
   for (let s = 0; s < view.shardCount; s++) {
     if (!view.mayStart(s, 'follower') || !allLive(view, view.finished(s))) continue;
     const r = view.resource(s);
@@ -56,7 +57,6 @@ export function zoneStep(view: View, targets: CopyTargets, ok: MoveCheck): Follo
 function repair(view: View, targets: CopyTargets, s: number, ok: MoveCheck): Found | null {
   const r = view.resource(s);
   const set = view.finished(s);
-  const fault = zoneFault(view, targets, r, set);
   const ranking = targets.ranking(s);
   const failed = view.rows[s]?.failedMoves ?? 0;
   let best: Found | null = null;
@@ -64,11 +64,10 @@ function repair(view: View, targets: CopyTargets, s: number, ok: MoveCheck): Fou
     if (from === view.nextLeader(s)) continue;
     for (const to of view.brokers.liveList) {
       if (view.holds(s, to) || set.includes(to) || view.room(to) <= 0 || !ok(from, to, s)) continue;
-      const after = replaced(set, from, to);
-      const change = zoneFault(view, targets, r, after) - fault;
-      if (change >= 0) continue;
+      const { fault, zones } = zoneChange(view, targets, { r, copies: set, from, to });
+      if (fault >= 0) continue;
       const gain = moveChange(view, targets, { r, from, to });
-      const key = [failed, change, gain.copies, -zonesAfter(view, after), gain.totals];
+      const key = [failed, fault, gain.copies, -zones, gain.totals];
       if (
         best === null ||
         before(key, best.key) ||

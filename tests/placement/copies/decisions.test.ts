@@ -157,8 +157,8 @@ describe('step 6', () => {
     const move = zoneStep(view, targets, any);
     expect(move).toMatchObject({ shard: 0, from: 1, reason: 'zone', rule: 'zone_missing' });
     expect(['b5', 'b6']).toContain(id(view, move?.to ?? NONE));
-    const before = vectorTail(view, targets);
-    const after = vectorTailAfter(view, targets, 0, [0, 2, move?.to ?? NONE]);
+    const before = vectorTail(targets);
+    const after = vectorTailAfter(targets, 0, [0, 2, move?.to ?? NONE]);
     expect(before.zones).toBe(2);
     expect(after.zones).toBe(0);
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ZonePolicy } from '../../../placement/model.ts';
 import { copyTargets, unspread, vectorTail, type CopyTargets } from '../../../placement/copies/index.ts';
 import { outside } from '../../../placement/copies/measure.ts';
-import { resourceOutside } from '../../../placement/copies/vector.ts';
+import { resourceOutside } from '../../../placement/copies/faults.ts';
 import type { View } from '../../../placement/view.ts';
 import { leastOutside } from '../support/least.ts';
 import { RUNS, SEED } from '../support/seed.ts';
@@ -240,7 +240,7 @@ describe('steps 6 and 7 from any layout', () => {
             const outside = resourceOutside(view, targets, r);
             if (outside > 0) expect(outside, view.resourceKeys[r]).toBe(leastOutside(view, targets, r));
           }
-          expect(vectorTail(view, targets).zones).toBe(0);
+          expect(vectorTail(targets).zones).toBe(0);
         }),
         { seed: SEED, numRuns: 300 * RUNS, examples: [[BOTH_ABOVE]] },
       );

@@ -174,8 +174,8 @@ export function settle(from: Cluster, maxMoves = 2_000): { end: Cluster; taken: 
     if (taken.length === maxMoves) throw new Error(`no end after ${maxMoves} moves`);
     const after = [...view.finished(move.shard).filter((b) => b !== move.from), move.to];
     const shard = view.shardKey(move.shard);
-    const before = vectorTail(view, targets);
-    taken.push({ move, shard, before, after: vectorTailAfter(view, targets, move.shard, after) });
+    const before = vectorTail(targets);
+    taken.push({ move, shard, before, after: vectorTailAfter(targets, move.shard, after) });
     const ids = after.map((b) => view.brokers.id(b));
     now = withRows(
       now,

@@ -1,5 +1,5 @@
 import { copyTargets, type CopyTargets } from '../../../placement/copies/index.ts';
-import { resourceOutside } from '../../../placement/copies/vector.ts';
+import { resourceOutside } from '../../../placement/copies/faults.ts';
 import type { Phase } from '../../../placement/index.ts';
 import { View } from '../../../placement/view.ts';
 import { Flow } from '../oracle.ts';
