@@ -1,151 +1,109 @@
 import { readFileSync } from 'node:fs';
-import { WebSocket } from 'ws';
+import type { ShardReportMessage, WatchedAssignment } from '../../src/broker-protocol.ts';
+import { BrokerClient, type ViewUpdate } from '../../src/client/index.ts';
+import { createSystemClock } from '../../src/clock.ts';
+import { createWebSocketNet } from '../../src/net-ws.ts';
+import { createSystemRandom } from '../../src/random.ts';
 import { rpc, until, type Cluster } from './cluster.ts';
-import type { WatchedAssignment } from './watcher.ts';
 
 /** What a light broker has gathered is sent this often, ms: thousands of shards open at once. */
 const GATHER_MS = 500;
-const HEARTBEAT_MS = 1_000;
 /** Resources that are created at once, and how long one may take on a busy machine. */
 const CREATING = 16;
 const CREATE_BOUND_MS = 60_000;
 
-interface Push {
-  readonly id?: number;
-  readonly type: string;
-  readonly incarnation?: number;
-  readonly assignments?: readonly WatchedAssignment[];
-  readonly changes?: readonly { readonly kind: string; readonly assignment?: WatchedAssignment }[];
-}
+const net = createWebSocketNet();
+const clock = createSystemClock();
+const random = createSystemRandom();
 
 /**
- * A broker without data for clusters of a hundred thousand shards: it looks at each row once as it changes, opens what it
- * leads, and says at once that copies hold everything and that fences have drained.
+ * A broker without data for clusters of a hundred thousand shards: a broker's own client, and a look at each row once as it
+ * changes. It opens what it leads, and says at once that copies hold everything and that fences have drained.
  */
 export class LightBroker {
   readonly id: string;
-  readonly #zone: string;
-  readonly #clusterId: string;
-  readonly #endpoints: readonly string[];
-  #endpoint: number;
-  readonly #waiting = new Map<number, (answer: Push) => void>();
-  #confirms = new Map<string, object>();
-  #reports = new Map<string, object>();
-  #socket: WebSocket | null = null;
-  #timers: NodeJS.Timeout[] = [];
-  #incarnation: number | null = null;
-  #lastId = 0;
+  readonly #client: BrokerClient;
+  /** By shard: what is to be said, until it is answered. */
+  readonly #confirms = new Map<string, { readonly shard: string; readonly generation: number }>();
+  readonly #reports = new Map<string, ShardReportMessage>();
+  readonly #watches: Promise<void>;
   #stopped = false;
 
-  /** It begins with the endpoint at `first` and goes on to the next one whenever its connection closes. */
-  constructor(options: {
-    id: string;
-    zone: string;
-    clusterId: string;
-    endpoints: readonly string[];
-    first: number;
-  }) {
-    this.id = options.id;
-    this.#zone = options.zone;
-    this.#clusterId = options.clusterId;
-    this.#endpoints = options.endpoints;
-    this.#endpoint = options.first;
+  constructor(options: { id: string; zone: string; clusterId: string; endpoints: readonly string[] }) {
+    const { id, zone, clusterId, endpoints } = options;
+    this.id = id;
+    let watching = (): void => {};
+    this.#watches = new Promise((resolve) => (watching = resolve));
+    this.#client = new BrokerClient({
+      net,
+      clock,
+      random,
+      endpoints,
+      clusterId,
+      registration: { id, zone, addresses: { data: '127.0.0.1:1' }, storeId: `store-${id}` },
+      handlers: {
+        onView: (update) => {
+          this.#look(update);
+          watching();
+        },
+      },
+    });
   }
 
   /** Keeps connected until `stop`; resolves once it is registered and watches. */
   async start(): Promise<void> {
-    await new Promise<void>((resolve) => this.#connect(resolve));
+    this.#client.start();
+    await this.#watches;
+    this.#gather();
   }
 
   stop(): void {
     this.#stopped = true;
-    this.#disarm();
-    this.#socket?.terminate();
+    this.#client.stop();
   }
 
-  #connect(ready: () => void): void {
+  #gather(): void {
     if (this.#stopped) return;
-    const endpoint = this.#endpoints[this.#endpoint++ % this.#endpoints.length];
-    const socket = new WebSocket(`ws://${endpoint}/broker`, 'evenkeel.broker.v1+json', {
-      perMessageDeflate: false,
-    });
-    this.#socket = socket;
-    socket.on('open', () => void this.#join().then((joined) => (joined ? ready() : socket.terminate())));
-    socket.on('message', (data: Buffer) => this.#take(JSON.parse(data.toString('utf8')) as Push));
-    socket.on('error', () => socket.terminate());
-    socket.on('close', () => {
-      this.#disarm();
-      for (const settle of this.#waiting.values()) settle({ type: 'closed' });
-      this.#waiting.clear();
-      if (!this.#stopped) setTimeout(() => this.#connect(ready), 100);
-    });
-  }
-
-  async #join(): Promise<boolean> {
-    const addresses = { data: '127.0.0.1:1' };
-    const broker = { id: this.id, zone: this.#zone, addresses, storeId: `store-${this.id}` };
-    const resumed = this.#incarnation === null ? {} : { incarnation: this.#incarnation };
-    const answer = await this.#ask('register', { clusterId: this.#clusterId, broker, ...resumed });
-    if (answer.type !== 'register.ok') {
-      this.#incarnation = null;
-      return false;
-    }
-    this.#incarnation = answer.incarnation ?? null;
-    await this.#ask('watch', { filter: { broker: this.id } });
-    this.#timers = [
-      setInterval(() => void this.#beat(), HEARTBEAT_MS),
-      setInterval(() => void this.#send(), GATHER_MS),
-    ];
-    return true;
-  }
-
-  #disarm(): void {
-    for (const timer of this.#timers) clearInterval(timer);
-    this.#timers = [];
-  }
-
-  async #beat(): Promise<void> {
-    const answer = await this.#ask('heartbeat', { incarnation: this.#incarnation });
-    if (answer.type === 'error') this.#socket?.terminate();
+    setTimeout(() => void this.#send().finally(() => this.#gather()), GATHER_MS);
   }
 
   async #send(): Promise<void> {
-    const { confirms, reports } = { confirms: this.#confirms, reports: this.#reports };
-    this.#confirms = new Map();
-    this.#reports = new Map();
-    const incarnation = this.#incarnation;
-    if (confirms.size > 0) await this.#ask('confirm', { incarnation, shards: [...confirms.values()] });
-    if (reports.size > 0) await this.#ask('report', { incarnation, shards: [...reports.values()] });
+    await say(this.#confirms, (shards) => this.#client.confirm(shards));
+    await say(this.#reports, (shards) => this.#client.report(shards));
   }
 
-  #ask(type: string, fields: Readonly<Record<string, unknown>>): Promise<Push> {
-    const { socket, id } = { socket: this.#socket, id: ++this.#lastId };
-    if (socket?.readyState !== WebSocket.OPEN) return Promise.resolve({ type: 'closed' });
-    return new Promise((resolve) => {
-      this.#waiting.set(id, resolve);
-      socket.send(JSON.stringify({ id, type, ...fields }));
-    });
-  }
-
-  #take(push: Push): void {
-    if (push.id !== undefined) {
-      this.#waiting.get(push.id)?.(push);
-      this.#waiting.delete(push.id);
-      return;
+  #look(update: ViewUpdate): void {
+    const { assignments } = this.#client.view;
+    const shards = update.kind === 'all' ? assignments.keys() : update.shards;
+    for (const shard of shards) {
+      this.#confirms.delete(shard);
+      this.#reports.delete(shard);
+      const row = assignments.get(shard);
+      if (row?.leader === this.id) this.#lead(row);
     }
-    for (const row of push.assignments ?? []) this.#look(row);
-    for (const { assignment } of push.changes ?? []) if (assignment !== undefined) this.#look(assignment);
   }
 
-  #look({ shard, leader, generation, state, replicas, inSync, move }: WatchedAssignment): void {
-    this.#confirms.delete(shard);
-    this.#reports.delete(shard);
-    if (leader !== this.id) return;
+  #lead({ shard, generation, state, replicas, inSync, move }: WatchedAssignment): void {
     const report = { shard, generation, leaderOffset: 0, followers: {} };
     if (state === 'assigning') this.#confirms.set(shard, { shard, generation });
     else if (inSync.length < replicas.length) this.#reports.set(shard, { ...report, inSync: replicas });
     else if (state === 'draining' && move !== null) this.#reports.set(shard, { ...report, drained: true });
   }
+}
+
+/** What is not answered, or late, is said again with the next. */
+async function say<Row>(
+  waiting: Map<string, Row>,
+  send: (rows: readonly Row[]) => Promise<unknown>,
+): Promise<void> {
+  const said = [...waiting];
+  if (said.length === 0) return;
+  try {
+    await send(said.map(([, row]) => row));
+  } catch {
+    return;
+  }
+  for (const [shard, row] of said) if (waiting.get(shard) === row) waiting.delete(shard);
 }
 
 export interface Layout {
@@ -166,7 +124,7 @@ export async function joinBrokers(cluster: Cluster, from: number, to: number): P
   for (let n = from; n <= to; n++) {
     const zone = ['a', 'b', 'c'][n % 3] ?? 'a';
     const { clusterId } = cluster;
-    brokers.push(new LightBroker({ id: `b${n}`, zone, clusterId, endpoints, first: n }));
+    brokers.push(new LightBroker({ id: `b${n}`, zone, clusterId, endpoints }));
   }
   await Promise.all(brokers.map((broker) => broker.start()));
   return brokers;
