@@ -70,6 +70,7 @@ export function placeAll(pass: Pass, fresh: readonly number[], ephemeral: readon
     placed.push(s);
     whys.push(seat.why);
   }
+  pass.placed = placed.length;
   if (placed.length === 0) return;
   dealFollowers(view, pass.copyTargets, placed);
   placed.forEach((s, i) => {

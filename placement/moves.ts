@@ -3,7 +3,8 @@ import { dropAtCutOver } from './leader-start.ts';
 import type { AssignmentState } from './model.ts';
 import type { Pass } from './pass.ts';
 import type { StepName, Why } from './plan-types.ts';
-import type { ShardMove, View } from './view.ts';
+import type { ShardMove } from './shard-move.ts';
+import type { View } from './view.ts';
 
 /**
  * Gives moves up that cannot or should not go on: the destination is gone, there is no progress, the time is over, the

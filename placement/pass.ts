@@ -20,6 +20,8 @@ export class Pass {
   readonly unplaceable: WaitingRow[] = [];
   /** Some shard that nobody leads waits for room under the caps. */
   lacksRoom = false;
+  /** Shards that got their first leader in this pass. */
+  placed = 0;
   /** A broker had no room when the pass began. */
   readonly #beganFull: boolean;
   readonly #slots = new MoveSlots();

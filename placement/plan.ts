@@ -102,6 +102,8 @@ function startMoves(pass: Pass): void {
   for (const held of Object.values(view.held.waits)) {
     for (const [shard, detail] of held) pass.wait(view.indexOf(shard), 'moves_again', detail);
   }
+  // Where this pass has placed every shard there is, none may start anything.
+  if (pass.placed === view.shardCount) return;
   const work = findCopyWork(pass);
   const failures = new Set([0]);
   for (let s = 0; s < view.shardCount; s++) failures.add(view.failedMoves(s));

@@ -3,7 +3,8 @@ import type { Why } from './plan-types.ts';
 import type { Pass } from './pass.ts';
 import { choosePromotions, type Candidate } from './promotion-matching.ts';
 import type { Shares } from './share.ts';
-import type { ShardMove, View } from './view.ts';
+import type { ShardMove } from './shard-move.ts';
+import type { View } from './view.ts';
 
 /** Shards whose leader does not serve, as a pass finds them. */
 export interface Lost {

@@ -70,6 +70,10 @@ export class Tally {
   addShard(resource: number, by: 1 | -1): void {
     this.shards[resource] = (this.shards[resource] ?? 0) + by;
     this.shardsTotal += by;
+    this.noteChange(resource);
+  }
+
+  noteChange(resource: number): void {
     this.versions[resource] = (this.versions[resource] ?? 0) + 1;
     this.changes++;
   }

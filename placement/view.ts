@@ -6,27 +6,13 @@ import {
   splitShard,
   type Assignment,
   type MoveRole,
-  type MoveStep,
   type Policy,
-  type Reason,
   type Resource,
   type ZonePolicy,
 } from './model.ts';
 import type { Reports, ShardReport, Snapshot } from './plan-types.ts';
+import type { ShardMove } from './shard-move.ts';
 import { Tally } from './tally.ts';
-
-/** A move in flight, by index. `from` and `drops` are NONE where no copy leaves. */
-export interface ShardMove {
-  readonly role: MoveRole;
-  readonly step: MoveStep;
-  readonly reason: Reason;
-  readonly from: number;
-  readonly to: number;
-  readonly drops: number;
-  readonly copied: boolean;
-  readonly startedAtMs: number;
-  readonly progressAtMs: number;
-}
 
 const NO_COPIES: readonly number[] = Object.freeze([]);
 
@@ -344,15 +330,27 @@ export class View {
   place(s: number, leader: number): void {
     if (this.leader[s] !== NONE) throw new Error(`${this.shardKey(s)} is placed already`);
     const copies = (this.#alone[leader] ??= [leader]);
-    this.#inSync[s] = copies;
-    this.#change(s, { copies, leader });
+    this.leader[s] = this.#nextLeader[s] = leader;
+    this.counts[s] = 1;
+    this.#copies[s] = this.#inSync[s] = this.#finished[s] = copies;
+    this.tally.addHeld(leader, 1);
+    this.#count(s, 1);
   }
 
   /** All copies of a shard placed in this pass, the leader first. All are in sync: there is nothing to hold yet. */
   setCopies(s: number, copies: readonly number[]): void {
     if (this.rows[s] !== undefined) throw new Error(`${this.shardKey(s)} was placed before this pass`);
-    this.#inSync[s] = copies;
-    this.#change(s, { copies });
+    const r = this.resource(s);
+    for (const b of this.copies(s)) {
+      this.tally.addHeld(b, -1);
+      this.tally.addCopy(r, b, -1);
+    }
+    for (const b of copies) {
+      this.tally.addHeld(b, 1);
+      this.tally.addCopy(r, b, 1);
+    }
+    this.tally.noteChange(r);
+    this.#copies[s] = this.#inSync[s] = this.#finished[s] = copies;
   }
 
   /** A new leader, at once: `copies` and `inSync` are what stays of the set, `move` what goes on under the new leader. */
