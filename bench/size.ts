@@ -3,7 +3,7 @@
  * on every member, its members restarted one by one and all at once, levelled after a broker joined. Prints the table of
  * docs/benchmarks.md: for each phase how long, the term before and after, and for the nodes the event loop's delay
  * (p99.9 and longest, by their own metrics, since the phase or the process began) and resident memory.
- *   npm run bench:size -- [--brokers 100] [--streams 8000] [--caches 4000] [--election-timeout-ms 1000] [--join-s 240]
+ *   npm run bench:size -- [--brokers 100] [--streams 8000] [--caches 4000] [--election-timeout-ms 1000] [--join-s 400]
  */
 import { parseArgs } from 'node:util';
 import { Cluster, rpc, until } from '../tests/support/cluster.ts';
@@ -23,7 +23,7 @@ const { values } = parseArgs({
     streams: { type: 'string', default: '8000' },
     caches: { type: 'string', default: '4000' },
     'election-timeout-ms': { type: 'string', default: '1000' },
-    'join-s': { type: 'string', default: '240' },
+    'join-s': { type: 'string', default: '400' },
   },
 });
 const layout = {

@@ -138,6 +138,7 @@ function levelCopies(pass: Pass): void {
   if (makeWay(pass, belowTarget(pass))) return;
   const any = (): boolean => true;
   if (zoneStep(view, copyTargets, any) === null && levelStep(view, copyTargets, any) === null) return;
+  copyTargets.beginLooking();
   if (isNearLevel(copyTargets)) levelInOrder(pass);
   else levelBySlots(pass);
 }

@@ -1,6 +1,6 @@
 /**
  * Resources in which no copy could go from any of some givers to any of some takers: remembered while they stay as they were
- * and nobody gives or takes who did not before.
+ * and nobody gives or takes who did not the last time.
  */
 export class BarrenResources {
   readonly #marks: Int32Array;
@@ -14,9 +14,9 @@ export class BarrenResources {
   /** By broker: 1 if it gives, 2 if it takes, 3 if both. */
   begin(ends: Uint8Array): void {
     const known = this.#ends;
-    if (this.#mark > 0 && ends.every((end, b) => (end & ~(known[b] ?? 0)) === 0)) return;
     this.#ends = ends;
-    this.#mark++;
+    // Those marked for fewer ends than before are held against no more than these from here on.
+    if (this.#mark === 0 || ends.some((end, b) => (end & ~(known[b] ?? 0)) !== 0)) this.#mark++;
   }
 
   has(r: number): boolean {

@@ -12,12 +12,15 @@ export function finishDealing(view: View, targets: CopyTargets): void {
   fillShort(view, targets);
   const any = (): boolean => true;
   const unwritten = (s: number): boolean => view.rows[s] === undefined;
+  const dealt = new Set<number>();
+  for (let s = 0; s < view.shardCount; s++)
+    if (unwritten(s) && view.counts[s] === 1) dealt.add(view.resource(s));
   // Until quotas chosen from the outcome want nothing more: then the next pass, which chooses so, wants nothing.
   for (let moved = true; moved;) {
     moved = false;
     targets.renewQuotas();
     for (;;) {
-      const move = totalsStep(view, targets, any, unwritten);
+      const move = totalsStep(view, targets, any, unwritten, dealt);
       if (move === null) break;
       view.setCopies(move.shard, exchange(view.finished(move.shard), move.from, move.to));
       moved = true;

@@ -10,6 +10,8 @@ import { zoneStep } from './zone-step.ts';
 const HORIZON = 64;
 /** Moves that one look ahead may hold: chains and totals come on top of what is out of place. */
 const MAX_FORESEEN = 4 * HORIZON;
+/** Resources times brokers, up to which quotas are chosen anew for every move that is foreseen; above they stay. */
+const MAX_CHOICES = 16_384;
 /** Moves passed over for one decision; then the best is made though it is made good later. */
 const MAX_PASSED = 16;
 
@@ -17,14 +19,7 @@ const MAX_PASSED = 16;
 export function isNearLevel(targets: CopyTargets): boolean {
   const { view, faults } = targets;
   const { liveList } = view.brokers;
-  const totals = targets.totals();
-  let above = 0;
-  let below = 0;
-  for (const b of liveList) {
-    above += Math.max(0, (view.tally.copies[b] ?? 0) - (totals.ceiling[b] ?? 0));
-    below += Math.max(0, (totals.floor[b] ?? 0) - (view.tally.copies[b] ?? 0));
-  }
-  let out = faults.zones + Math.max(above, below);
+  let out = faults.zones;
   for (const r of faults.uneven()) {
     if (out > HORIZON) break;
     const { share } = targets.of(r);
@@ -32,7 +27,20 @@ export function isNearLevel(targets: CopyTargets): boolean {
       out += outside(view.tally.copiesOf(r, b), share.floor(b), share.ceiling(b));
     }
   }
-  return out <= HORIZON;
+  return out <= HORIZON && totalsOff(targets) <= MAX_FORESEEN;
+}
+
+/** Copies that must go for the totals' sake, if zones and sets allow it. */
+function totalsOff(targets: CopyTargets): number {
+  const { tally, brokers } = targets.view;
+  const { floor, ceiling } = targets.totals();
+  let above = 0;
+  let below = 0;
+  for (const b of brokers.liveList) {
+    above += Math.max(0, (tally.copies[b] ?? 0) - (ceiling[b] ?? 0));
+    below += Math.max(0, (floor[b] ?? 0) - (tally.copies[b] ?? 0));
+  }
+  return Math.max(above, below);
 }
 
 /**
@@ -93,6 +101,8 @@ function sequence(future: View, now: CopyTargets, passed: FollowerMove[]): Follo
     }
     moves.push(move);
     carryOut(future, move);
+    // As the pass that will be made then does.
+    if (future.resourceCount * future.brokers.count <= MAX_CHOICES) targets.renewQuotas();
   }
   now.looked += targets.looked;
   return moves;

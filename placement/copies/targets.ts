@@ -20,7 +20,7 @@ export interface ResourceTarget {
   readonly limits: Int32Array | null;
 }
 
-/** Shards that a pass looks at for the totals' sake before it starts no more moves for them: a second's work, or two. */
+/** Shards that a pass looks at for the totals' sake before it starts no more moves of copies: a second's work, or two. */
 const LOOKS_PER_SHARD = 10;
 const LEAST_LOOKS = 500_000;
 
@@ -30,6 +30,7 @@ export class CopyTargets {
   readonly field: Field;
   /** Shards that were looked at for the totals' sake. */
   looked = 0;
+  #mayLook = Infinity;
   readonly #rendezvous: Rendezvous;
   readonly #rules = new Map<ZonePolicy, Map<number, ZoneRule>>();
   readonly #targets: (ResourceTarget | undefined)[];
@@ -53,9 +54,14 @@ export class CopyTargets {
     return (this.#targets[r] ??= this.#build(r));
   }
 
-  /** So much was looked at that a pass should come to its end. */
+  /** From here on so much may be looked at, and no more. */
+  beginLooking(): void {
+    this.#mayLook = this.looked + Math.max(LEAST_LOOKS, LOOKS_PER_SHARD * this.view.shardCount);
+  }
+
+  /** So much was looked at that the pass should come to its end. */
   get isWeary(): boolean {
-    return this.looked > Math.max(LEAST_LOOKS, LOOKS_PER_SHARD * this.view.shardCount);
+    return this.looked > this.#mayLook;
   }
 
   /** Resources with shards that count, rising. */

@@ -16,20 +16,22 @@ type Tier = (typeof TIERS)[number];
 
 /**
  * One move that brings the copies in total closer and leaves every resource as level as it is: towards the quotas, and
- * where sets, zones or caps keep those out of reach, any.
+ * where sets, zones or caps keep those out of reach, any. `movable`: shards of which a copy may go; `only`: the resources
+ * that they are of, all where nothing is said.
  */
 export function totalsStep(
   view: View,
   targets: CopyTargets,
   ok: MoveCheck,
   movable: (s: number) => boolean,
+  only?: ReadonlySet<number>,
 ): FollowerMove | null {
   if (totalsOutside(view, targets) === 0) return null;
   const changes = changesOf(targets);
   const tiers = TIERS.map((tier) => endsOf(targets, changes, tier)).filter(({ takers }) => takers.length > 0);
   for (const bound of ['quotas', 'parts'] as const) {
     for (const ends of tiers) {
-      const best = bestOfAll(targets, bound, ends, { ok, movable });
+      const best = bestOfAll(targets, bound, ends, { ok, movable, only });
       if (best !== null) return describeTotals(targets, best);
     }
   }
@@ -39,6 +41,8 @@ export function totalsStep(
 interface Among {
   readonly ok: MoveCheck;
   readonly movable: (s: number) => boolean;
+  /** Resources that are looked at; all of them. */
+  readonly only?: ReadonlySet<number> | undefined;
 }
 
 /** The first resource's best move; one of a shard whose moves never failed ends the search. */
@@ -55,8 +59,7 @@ function bestOfAll(
   let best: Candidate | null = null;
   for (const r of bound === 'quotas' ? faults.offQuotas() : targets.placed()) {
     if (best?.key[0] === 0) break;
-    if (barren.has(r)) continue;
-    targets.looked += targets.view.tally.shards[r] ?? 0;
+    if (barren.has(r) || among.only?.has(r) === false) continue;
     const looked = lookAt(targets, r, quotas, ends, { ...among, best });
     best = looked.best;
     if (looked.isBarren) barren.add(r);
@@ -171,6 +174,7 @@ function lookAt(
   let { best } = among;
   let isBarren = true;
   if (open.length === 0) return { best, isBarren };
+  targets.looked += view.tally.shards[r] ?? 0;
   for (let s = view.firstShard[r] ?? 0; s < (view.firstShard[r + 1] ?? 0); s++) {
     if (view.counts[s] === 0 || view.touched[s] === 1 || view.move(s) !== null) continue;
     const set = view.finished(s);
@@ -211,7 +215,7 @@ function keepsZones(
   const { view } = targets;
   const { zone } = view.brokers;
   if (zone[from] === zone[to]) return true;
-  // Most sets span all zones: told without counting all that they do.
+  // It would cost the shard a zone, as most moves across zones do: told at once.
   if (copiesIn(view, copies, zone[from] ?? 0) === 1 && copiesIn(view, copies, zone[to] ?? 0) > 0)
     return false;
   const change = zoneChange(view, targets, { r, copies, from, to });
