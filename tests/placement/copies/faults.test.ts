@@ -5,7 +5,7 @@ import { BarrenResources } from '../../../placement/copies/barren.ts';
 import type { View } from '../../../placement/view.ts';
 import { dice } from '../support/random-cluster.ts';
 import { RUNS, SEED } from '../support/seed.ts';
-import { cluster, place, viewOf, withRows, row } from './support.ts';
+import { cluster, place, racks, row, viewOf, withRows } from './support.ts';
 
 const CLUSTERS = 150 * RUNS;
 
@@ -121,6 +121,40 @@ describe('steps 6 and 7', () => {
       { seed: SEED, numRuns: CLUSTERS },
     );
     for (const rule of ['copies', 'copies_total', 'zone_limit']) expect(rules).toContain(rule);
+  });
+});
+
+describe('what is looked at for the totals', () => {
+  const three = (count: number) => racks('ABC'.repeat(count).slice(0, count));
+  const old = Array.from({ length: 40 }, (_, i) => ({ name: `old${i}`, shards: 6, factor: 3 }));
+
+  it('is, as new shards are dealt, their own resources alone', () => {
+    const before = cluster(three(7), old);
+    const { view } = place(before);
+    const rows = Array.from({ length: view.shardCount }, (_, s) =>
+      row(
+        view.shardKey(s),
+        view.copies(s).map((b) => view.brokers.id(b)),
+      ),
+    );
+    // A broker more: the totals of the old are far off, and none of them may move here.
+    const after = cluster(three(8), [...old, { name: 'young', shards: 5, factor: 3 }]);
+    const { targets } = place(withRows(after, rows));
+    expect(targets.view.shardCount).toBe(245);
+    expect(targets.looked % 5).toBe(0);
+    expect(targets.looked).toBeGreaterThan(0);
+    expect(targets.looked).toBeLessThan(245);
+  });
+
+  it('is bounded, from the moment that a pass begins to move copies', () => {
+    const { targets } = place(cluster(three(5), old));
+    targets.looked = 10_000_000;
+    expect(targets.isWeary).toBe(false);
+    targets.beginLooking();
+    targets.looked += 500_000;
+    expect(targets.isWeary).toBe(false);
+    targets.looked++;
+    expect(targets.isWeary).toBe(true);
   });
 });
 
