@@ -50,12 +50,6 @@ export class LeaderMoves {
     return (this.#wanting = found);
   }
 
-  /** After a turn of the queue, who may start has changed. */
-  forget(): void {
-    this.#byResource.clear();
-    this.#wanting = null;
-  }
-
   #find(r: number): ResourceMoves {
     const { view, targets } = this.#pass;
     const { count, live } = view.brokers;
