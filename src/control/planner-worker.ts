@@ -138,7 +138,7 @@ class PlannerThread {
       conflicts: openList(made.conflicts),
       leaders: openList(
         Object.entries(leaders),
-        Math.max(1, Math.floor(COUNTS_PER_MESSAGE / this.#brokers.size)),
+        Math.ceil(COUNTS_PER_MESSAGE / Math.max(1, this.#brokers.size)),
       ),
     };
     this.#full = { id, lists };

@@ -1,4 +1,4 @@
-import { DEFAULT_POLICY, type Assignment, type Broker, type Step } from '../../../placement/index.ts';
+import { DEFAULT_POLICY, type Broker, type Step } from '../../../placement/index.ts';
 import { Machine } from '../../../src/apply/index.ts';
 import { createSystemClock } from '../../../src/clock.ts';
 import { COMMAND_VERSION, encodeCommand, type Command } from '../../../src/command/index.ts';
@@ -11,6 +11,7 @@ import {
 } from '../../../src/control/index.ts';
 import { SILENT_LOGGER } from '../../../src/logger.ts';
 import { ChangeRing } from '../../../src/watch/index.ts';
+import { assignment, broker } from '../../placement/support/rows.ts';
 import { applyAll } from '../../support/apply-all.ts';
 import { streamOf } from '../../support/placed.ts';
 
@@ -40,20 +41,7 @@ export class Fixture {
 
   importAll(brokers: readonly Broker[], shards: number, leaderOf: (i: number) => readonly string[]): void {
     const resources = [streamOf('big', shards, 2)];
-    const rows: Assignment[] = Array.from({ length: shards }, (_, i) => {
-      const replicas = leaderOf(i);
-      return {
-        shard: `stream:big/${i}`,
-        leader: replicas[0] ?? '',
-        replicas,
-        inSync: replicas,
-        generation: 1,
-        epoch: 1,
-        state: 'active',
-        failedMoves: 0,
-        move: null,
-      };
-    });
+    const rows = Array.from({ length: shards }, (_, i) => assignment(`stream:big/${i}`, leaderOf(i)));
     let part = 0;
     this.write({ type: 'importPart', importId: 'i', part: part++, brokers, resources, assignments: [] });
     for (let at = 0; at < rows.length; at += 1_000) {
@@ -78,17 +66,9 @@ export class Fixture {
 }
 
 export function brokersOf(count: number): Broker[] {
-  return Array.from({ length: count }, (_, i) => ({
-    id: `b${String(i).padStart(2, '0')}`,
-    zone: `z${i % 3}`,
-    lifecycle: 'live' as const,
-    drain: false,
-    maxShards: null,
-    weight: 1,
-    incarnation: 1,
-    registeredAtMs: 0,
-    downSinceMs: null,
-  }));
+  return Array.from({ length: count }, (_, i) =>
+    broker(`b${String(i).padStart(2, '0')}`, { zone: `z${i % 3}` }),
+  );
 }
 
 /** What every plan of these tests is asked for with. */
