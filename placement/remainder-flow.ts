@@ -1,27 +1,5 @@
-/** `cost` of a pair that may not be picked. */
-export const FORBIDDEN = 255;
-/** The broker leads that many of the resource already: picking it moves nothing. */
-export const KEEPS = 0;
-/** A shard must move there, and some shard's copy there is in sync. */
-export const HANDS_OVER = 1;
-/** A shard must move there and be copied first, or is new. */
-export const COPIES = 2;
-/** As COPIES, but the broker is full: the shard has to wait for room. */
-export const WAITS = 3;
-
-/** Which brokers take each row's remainder: row `i` picks `take[i]` of its brokers, once each. */
-export interface RemainderProblem {
-  readonly rows: number;
-  readonly brokers: number;
-  /** rows × brokers: FORBIDDEN, KEEPS, HANDS_OVER, COPIES or WAITS. */
-  readonly cost: Uint8Array;
-  readonly take: Int32Array;
-  /** By broker: least and most picks in all. */
-  readonly least: Int32Array;
-  readonly most: Int32Array;
-  /** By row and broker: the order among equals; the higher is picked first. */
-  readonly score: (row: number, broker: number) => number;
-}
+import { FORBIDDEN, HANDS_OVER, KEEPS, COPIES, type RemainderProblem } from './remainder-problem.ts';
+import { cheapestPicks, type Picks } from './remainder-start.ts';
 
 /**
  * A cheapest choice of remainders within every broker's bounds: fewest moves, then fewest that wait for room, then fewest copies. Where the
@@ -33,11 +11,16 @@ export interface RemainderProblem {
  * "this row picks that broker instead", so what is not repaired any further is still cheapest.
  */
 export function chooseRemainders(problem: RemainderProblem): Uint8Array {
-  const flow = new RemainderFlow(problem);
-  flow.start();
+  const start = cheapestPicks(problem);
+  if (isWithinBounds(problem, start)) return start.picked;
+  const flow = new RemainderFlow(problem, start);
   flow.repair('most');
   flow.repair('least');
   return flow.picked;
+}
+
+function isWithinBounds({ least, most }: RemainderProblem, { count }: Picks): boolean {
+  return count.every((n, b) => n >= (least[b] ?? 0) && n <= (most[b] ?? 0));
 }
 
 class RemainderFlow {
@@ -47,13 +30,6 @@ class RemainderFlow {
   readonly #p: RemainderProblem;
   /** By broker: picks in all. */
   readonly #count: Int32Array;
-  /** By row: picks it still takes. */
-  readonly #take: Int32Array;
-  /** The brokers that a row may still pick, and by what they are chosen, by broker. */
-  readonly #open: Int32Array;
-  readonly #need: Int32Array;
-  readonly #room: Int32Array;
-  readonly #score: Float64Array;
   /** Costs of a move and of a wait against that of a copy: no number of copies outweighs a wait, none of waits a move. */
   readonly #move: number;
   readonly #wait: number;
@@ -63,111 +39,32 @@ class RemainderFlow {
   /** Potential of the node that gathers all picks. */
   #sink = 0;
 
-  constructor(problem: RemainderProblem) {
+  constructor(problem: RemainderProblem, { picked, count, dearest }: Picks) {
+    const { rows, brokers } = problem;
     this.#p = problem;
-    this.picked = new Uint8Array(problem.rows * problem.brokers);
-    this.#pickedBy = new Uint8Array(problem.rows * problem.brokers);
-    this.#count = new Int32Array(problem.brokers);
-    this.#take = problem.take.slice();
-    this.#open = new Int32Array(problem.brokers);
-    this.#need = new Int32Array(problem.brokers);
-    this.#room = new Int32Array(problem.brokers);
-    this.#score = new Float64Array(problem.brokers);
+    this.picked = picked;
+    this.#count = count;
+    this.#pickedBy = transposed(picked, rows, brokers);
     this.#wait = problem.take.reduce((sum, k) => sum + k, 1);
     this.#move = this.#wait ** 2;
-    this.#potential = new Float64Array(problem.brokers + problem.rows);
-    this.#distance = new Float64Array(problem.brokers + problem.rows);
+    this.#potential = new Float64Array(brokers + rows);
+    for (let row = 0; row < rows; row++)
+      this.#potential[brokers + row] = -this.#costOf(dearest[row] ?? KEEPS);
+    this.#distance = new Float64Array(brokers + rows);
   }
 
   #cost(at: number): number {
-    const level = this.#p.cost[at] ?? FORBIDDEN;
-    if (level === KEEPS) return 0;
-    return this.#move + (level === HANDS_OVER ? 0 : level === COPIES ? 1 : this.#wait);
+    return this.#costOf(this.#p.cost[at] ?? FORBIDDEN);
   }
 
-  /** Each row's cheapest picks; among equals the brokers furthest below their bounds, then by score. */
-  start(): void {
-    const { rows, brokers } = this.#p;
-    const free: number[] = [];
-    for (let row = 0; row < rows; row++) {
-      const keeps: number[] = [];
-      for (let b = 0; b < brokers; b++) if (this.#p.cost[row * brokers + b] === KEEPS) keeps.push(b);
-      if (keeps.length > (this.#take[row] ?? 0)) free.push(row);
-      else for (const b of keeps) this.#pick(row, b);
-    }
-    for (const row of free) this.#fill(row, KEEPS);
-    for (const level of [HANDS_OVER, COPIES, WAITS]) {
-      for (let row = 0; row < rows; row++) this.#fill(row, level);
-    }
-    for (let row = 0; row < rows; row++) {
-      let dearest = 0;
-      for (let at = row * brokers; at < (row + 1) * brokers; at++) {
-        if (this.picked[at] === 1) dearest = Math.max(dearest, this.#cost(at));
-      }
-      this.#potential[brokers + row] = -dearest;
-    }
+  #costOf(level: number): number {
+    if (level === KEEPS) return 0;
+    return this.#move + (level === HANDS_OVER ? 0 : level === COPIES ? 1 : this.#wait);
   }
 
   #set(row: number, b: number, to: 0 | 1): void {
     this.picked[row * this.#p.brokers + b] = to;
     this.#pickedBy[b * this.#p.rows + row] = to;
-  }
-
-  #pick(row: number, b: number): void {
-    this.#set(row, b, 1);
-    this.#count[b] = (this.#count[b] ?? 0) + 1;
-    this.#take[row] = (this.#take[row] ?? 0) - 1;
-  }
-
-  /** Picks what the row still takes from its brokers of one cost. */
-  #fill(row: number, level: number): void {
-    const { brokers, cost, most, least, score } = this.#p;
-    const wanted = this.#take[row] ?? 0;
-    if (wanted === 0) return;
-    let open = 0;
-    for (let b = 0; b < brokers; b++) {
-      if (cost[row * brokers + b] !== level || this.picked[row * brokers + b] === 1) continue;
-      const count = this.#count[b] ?? 0;
-      this.#open[open++] = b;
-      this.#need[b] = (least[b] ?? 0) - count;
-      this.#room[b] = (most[b] ?? 0) - count;
-      this.#score[b] = score(row, b);
-    }
-    if (open > wanted) this.#partition(open, wanted);
-    for (let i = 0; i < Math.min(open, wanted); i++) this.#pick(row, this.#open[i] ?? 0);
-  }
-
-  /** Brings the `first` best of the first `count` open brokers to the front (C. A. R. Hoare's Find). */
-  #partition(count: number, first: number): void {
-    const open = this.#open;
-    let low = 0;
-    let high = count - 1;
-    while (low < high) {
-      const pivot = open[(low + high) >> 1] ?? 0;
-      let i = low;
-      let j = high;
-      while (i <= j) {
-        while (this.#before(open[i] ?? 0, pivot)) i++;
-        while (this.#before(pivot, open[j] ?? 0)) j--;
-        if (i > j) break;
-        const swap = open[i] ?? 0;
-        open[i++] = open[j] ?? 0;
-        open[j--] = swap;
-      }
-      if (first - 1 <= j) high = j;
-      else if (first <= i) return;
-      else low = i;
-    }
-  }
-
-  /** The brokers furthest below their bounds first, then the higher score, then the earlier. */
-  #before(x: number, y: number): boolean {
-    const difference =
-      (this.#need[y] ?? 0) - (this.#need[x] ?? 0) ||
-      (this.#room[y] ?? 0) - (this.#room[x] ?? 0) ||
-      (this.#score[y] ?? 0) - (this.#score[x] ?? 0) ||
-      x - y;
-    return difference < 0;
   }
 
   repair(bound: 'least' | 'most'): void {
@@ -290,6 +187,14 @@ class RemainderFlow {
     this.#count[taker] = (this.#count[taker] ?? 0) + 1;
     search.forget();
   }
+}
+
+function transposed(picked: Uint8Array, rows: number, brokers: number): Uint8Array {
+  const by = new Uint8Array(picked.length);
+  for (let row = 0; row < rows; row++) {
+    for (let b = 0; b < brokers; b++) by[b * rows + row] = picked[row * brokers + b] ?? 0;
+  }
+  return by;
 }
 
 /**

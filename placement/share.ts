@@ -5,6 +5,9 @@ export interface Shares {
   readonly ceiling: Int32Array;
   /** By broker: the share before rounding. */
   readonly exact: Float64Array;
+  /** All floors together, and how many brokers' ceilings are above theirs. */
+  readonly whole: number;
+  readonly open: number;
   /** A cap holds some broker below what its weight gives it. */
   readonly capped: boolean;
 }
@@ -26,17 +29,17 @@ export function shares(total: number, { live, weight, cap }: ShareInput): Shares
   const floor = new Int32Array(n);
   const ceiling = new Int32Array(n);
   const exact = new Float64Array(n);
-  let open: number[] = [];
+  let rest: number[] = [];
   let weights = 0;
   for (let b = 0; b < n; b++) {
     if (live[b] === 0) continue;
-    open.push(b);
+    rest.push(b);
     weights += weight[b] ?? 0;
   }
   let left = total;
   let capped = false;
   for (let changed = true; changed;) {
-    const over = open.filter((b) => (cap[b] ?? 0) * weights < left * (weight[b] ?? 0));
+    const over = rest.filter((b) => (cap[b] ?? 0) * weights < left * (weight[b] ?? 0));
     changed = over.length > 0;
     if (!changed) break;
     capped = true;
@@ -48,13 +51,15 @@ export function shares(total: number, { live, weight, cap }: ShareInput): Shares
       left -= most;
       weights -= weight[b] ?? 0;
     }
-    open = open.filter((b) => !over.includes(b));
+    rest = rest.filter((b) => !over.includes(b));
   }
-  for (const b of open) {
+  for (const b of rest) {
     const part = left * (weight[b] ?? 0);
     floor[b] = Math.floor(part / weights);
     ceiling[b] = Math.ceil(part / weights);
     exact[b] = part / weights;
   }
-  return { floor, ceiling, exact, capped };
+  const whole = floor.reduce((sum, n) => sum + n, 0);
+  const open = ceiling.reduce((sum, n, b) => sum + (n > (floor[b] ?? 0) ? 1 : 0), 0);
+  return { floor, ceiling, exact, whole, open, capped };
 }

@@ -1,6 +1,7 @@
 import { NO_CAP } from './broker-table.ts';
 import { Rendezvous } from './hash.ts';
-import { chooseRemainders, COPIES, FORBIDDEN, HANDS_OVER, KEEPS, WAITS } from './remainder-flow.ts';
+import { chooseRemainders } from './remainder-flow.ts';
+import { COPIES, FORBIDDEN, HANDS_OVER, KEEPS, WAITS } from './remainder-problem.ts';
 import { outside, type ShareBook } from './share-book.ts';
 import { shares, type Shares } from './share.ts';
 import type { View } from './view.ts';
@@ -48,27 +49,23 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
       settled: true,
     };
   }
-  const { count, live } = view.brokers;
+  const { count } = view.brokers;
   const rows = boundedShares(view, book, totals);
   const target = new Int32Array(view.resourceCount * count);
   const open: number[] = [];
   const take: number[] = [];
-  const fixed = new Int32Array(count);
+  const times = new Map<Shares, number>();
   for (let r = 0; r < view.resourceCount; r++) {
     const row = rows.of(r);
-    let left = totals[r] ?? 0;
-    let eligible = 0;
-    for (let b = 0; b < count; b++) {
-      const floor = row.floor[b] ?? 0;
-      target[r * count + b] = floor;
-      fixed[b] = (fixed[b] ?? 0) + floor;
-      left -= floor;
-      if (live[b] === 1 && (row.ceiling[b] ?? 0) > floor) eligible++;
-    }
-    if (left <= 0 || eligible === 0) continue;
+    times.set(row, (times.get(row) ?? 0) + 1);
+    if (row.whole > 0) target.set(row.floor, r * count);
+    const left = (totals[r] ?? 0) - row.whole;
+    if (left <= 0 || row.open === 0) continue;
     open.push(r);
-    take.push(Math.min(left, eligible));
+    take.push(Math.min(left, row.open));
   }
+  const fixed = new Int32Array(count);
+  for (const [row, n] of times) row.floor.forEach((floor, b) => (fixed[b] = (fixed[b] ?? 0) + n * floor));
   const cluster = rows.cluster;
   const least = Int32Array.from(cluster.floor, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
   const most = Int32Array.from(cluster.ceiling, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
@@ -213,7 +210,9 @@ function remainderCosts(
   const gives = new Uint8Array(open.length * count);
   const ready = new Int32Array(count);
   const stuck = new Int32Array(count);
-  open.forEach((r, i) => {
+  /** Of resources that nobody leads any shard of: those with the same shares have the same costs. */
+  const fresh = new Map<Shares, Uint8Array>();
+  const putCosts = (r: number, i: number): void => {
     const { floor, ceiling } = of(r);
     const ofRow = gives.subarray(i * count, (i + 1) * count);
     const given = countReady(view, r, floor, { ready, stuck, gives: ofRow }) + (unled[r] ?? 0);
@@ -226,7 +225,14 @@ function remainderCosts(
       else if ((ready[b] ?? 0) > lacks) cost[at] = HANDS_OVER;
       else cost[at] = view.room(b) > 0 && given - (stuck[b] ?? 0) > lacks ? COPIES : WAITS;
     }
-  });
+  };
+  for (const [i, r] of open.entries()) {
+    const isFresh = view.tally.shards[r] === 0;
+    const known = isFresh ? fresh.get(of(r)) : undefined;
+    if (known === undefined) putCosts(r, i);
+    else cost.set(known, i * count);
+    if (isFresh && known === undefined) fresh.set(of(r), cost.subarray(i * count, (i + 1) * count));
+  }
   return { cost, gives };
 }
 

@@ -167,10 +167,15 @@ export function resourceOutside(view: View, targets: CopyTargets, r: number): nu
   if ((view.tally.shards[r] ?? 0) === 0) return 0;
   const { floors, ceilings } = targets.of(r).share;
   const held = view.tally.copiesRow(r);
+  const { liveList } = view.brokers;
   let sum = 0;
-  for (const b of view.brokers.liveList) {
-    const off = outside(held[b] ?? 0, floors[b] ?? 0, ceilings[b] ?? 0);
-    sum += off * off;
+  for (let i = 0; i < liveList.length; i++) {
+    const b = liveList[i] ?? 0;
+    const n = held[b] ?? 0;
+    const floor = floors[b] ?? 0;
+    const ceiling = ceilings[b] ?? 0;
+    // Most are within: that is told first.
+    if (n < floor || n > ceiling) sum += outside(n, floor, ceiling) ** 2;
   }
   return sum;
 }

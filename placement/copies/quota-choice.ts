@@ -1,4 +1,5 @@
-import { chooseRemainders, COPIES, FORBIDDEN, KEEPS } from '../remainder-flow.ts';
+import { chooseRemainders } from '../remainder-flow.ts';
+import { COPIES, FORBIDDEN, KEEPS } from '../remainder-problem.ts';
 import { Rendezvous } from '../hash.ts';
 import type { CopyTargets, ResourceTarget } from './targets.ts';
 
@@ -16,19 +17,19 @@ export function chooseQuotas(targets: CopyTargets): CopyQuotas {
   const open: number[] = [];
   const take: number[] = [];
   const bound = new Set<number>();
-  const fixed = new Float64Array(count);
-  /** Resources of one target have as many shards, and so the same answer. */
-  const freely = new Map<ResourceTarget, boolean>();
+  // Where zones decide, what brokers hold stands: of all copies, those of the other resources are taken out.
+  const fixed = Float64Array.from(view.tally.copies);
+  const kinds = new Map<ResourceTarget, Kind>();
   for (let r = 0; r < view.resourceCount; r++) {
     if ((view.tally.shards[r] ?? 0) === 0) continue;
     const target = targets.of(r);
-    let free = freely.get(target);
-    if (free === undefined) freely.set(target, (free = roundsFreely(targets, r)));
-    if (!free) bound.add(r);
-    const left = fixWhole(targets, r, free, fixed);
-    if (left === 0) continue;
+    let kind = kinds.get(target);
+    if (kind === undefined) kinds.set(target, (kind = kindOf(targets, r)));
+    if (!kind.isFree) bound.add(r);
+    if (kind.isFree || targets.faults.isUneven(r)) fixWhole(targets, r, kind.isFree, fixed);
+    if (kind.left === 0) continue;
     open.push(r);
-    take.push(left);
+    take.push(kind.left);
   }
   const cost = new Uint8Array(open.length * count).fill(FORBIDDEN);
   for (const [i, r] of open.entries()) putCosts(targets, r, cost.subarray(i * count, (i + 1) * count));
@@ -54,24 +55,38 @@ export function chooseQuotas(targets: CopyTargets): CopyQuotas {
   };
 }
 
-/** Adds the copies that each broker takes whatever is chosen. Answers how many of the resource are to be chosen for. */
-function fixWhole(targets: CopyTargets, r: number, free: boolean, fixed: Float64Array): number {
-  const { liveList } = targets.view.brokers;
+/** What resources of one target, and so of as many shards, have in common. */
+interface Kind {
+  /** No zone stands in the way of any rounding. */
+  readonly isFree: boolean;
+  /** Copies of each that are to be chosen for. */
+  readonly left: number;
+}
+
+function kindOf(targets: CopyTargets, r: number): Kind {
+  if (!roundsFreely(targets, r)) return { isFree: false, left: 0 };
   const { floors, ceilings, total } = targets.of(r).share;
-  const held = targets.view.tally.copiesRow(r);
   let left = total;
   let eligible = 0;
+  for (const b of targets.view.brokers.liveList) {
+    left -= floors[b] ?? 0;
+    if ((ceilings[b] ?? 0) > (floors[b] ?? 0)) eligible++;
+  }
+  return { isFree: true, left: Math.min(Math.max(0, left), eligible) };
+}
+
+/** Counts, instead of what each broker holds of a resource, what it takes whatever is chosen: its floor, or what is within its part. */
+function fixWhole(targets: CopyTargets, r: number, isFree: boolean, fixed: Float64Array): void {
+  const { liveList } = targets.view.brokers;
+  const { floors, ceilings } = targets.of(r).share;
+  const held = targets.view.tally.copiesRow(r);
   for (let i = 0; i < liveList.length; i++) {
     const b = liveList[i] ?? 0;
     const floor = floors[b] ?? 0;
-    const ceiling = ceilings[b] ?? 0;
-    // Where zones decide, what the broker holds stands, within its part.
-    const whole = free ? floor : Math.min(ceiling, Math.max(floor, held[b] ?? 0));
-    fixed[b] = (fixed[b] ?? 0) + whole;
-    left -= floor;
-    if (ceiling > floor) eligible++;
+    const n = held[b] ?? 0;
+    const whole = isFree ? floor : Math.min(ceilings[b] ?? 0, Math.max(floor, n));
+    fixed[b] = (fixed[b] ?? 0) + whole - n;
   }
-  return free ? Math.min(Math.max(0, left), eligible) : 0;
 }
 
 function putCosts(targets: CopyTargets, r: number, costs: Uint8Array): void {

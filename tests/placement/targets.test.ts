@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { operator, plan, simulate } from '../../placement/index.ts';
-import { chooseRemainders, COPIES, FORBIDDEN, HANDS_OVER, KEEPS } from '../../placement/remainder-flow.ts';
+import { chooseRemainders } from '../../placement/remainder-flow.ts';
+import { COPIES, FORBIDDEN, HANDS_OVER, KEEPS } from '../../placement/remainder-problem.ts';
 import { ShareBook } from '../../placement/share-book.ts';
 import { leaderTargets } from '../../placement/targets.ts';
 import { View } from '../../placement/view.ts';

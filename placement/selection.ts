@@ -1,0 +1,87 @@
+/** The order among equal keys: the higher score first; `compare` where scores are equal too. */
+export interface Scores {
+  high(broker: number): number;
+  /** Negative if `a` comes first; 0 only for one and the same. */
+  compare(a: number, b: number): number;
+}
+
+/** Chooses some of a list of brokers: the smallest keys first, then by score. */
+export class Selection {
+  readonly #list: Int32Array;
+  /** By broker, of those in the list. */
+  readonly #key: Float64Array;
+  readonly #score: Float64Array;
+  #count = 0;
+  /** The equals that the last chosen is among. */
+  #from = 0;
+  #to = 0;
+
+  constructor(brokers: number) {
+    this.#list = new Int32Array(brokers);
+    this.#key = new Float64Array(brokers);
+    this.#score = new Float64Array(brokers);
+  }
+
+  begin(): void {
+    this.#count = 0;
+  }
+
+  add(b: number, key: number): void {
+    this.#list[this.#count++] = b;
+    this.#key[b] = key;
+  }
+
+  /**
+   * Brings the best to the front; the order within the front, and behind it, is left open. Answers how many they are:
+   * `wanted`, or all there are. Only those that keys do not tell apart from the last one are scored.
+   */
+  choose(wanted: number, scores: Scores): number {
+    if (wanted >= this.#count) return this.#count;
+    if (wanted <= 0) return 0;
+    const list = this.#list;
+    this.#find(this.#key, wanted, 0, this.#count);
+    if (this.#to === wanted) return wanted;
+    for (let i = this.#from; i < this.#to; i++) this.#score[list[i] ?? 0] = -scores.high(list[i] ?? 0);
+    this.#find(this.#score, wanted, this.#from, this.#to);
+    if (this.#to === wanted) return wanted;
+    list.subarray(this.#from, this.#to).sort((a, b) => scores.compare(a, b));
+    return wanted;
+  }
+
+  at(i: number): number {
+    return this.#list[i] ?? 0;
+  }
+
+  /**
+   * Partitions what is between until the `wanted` smallest are in front (C. A. R. Hoare's Find), or those equal to the last
+   * of them are side by side (three ways: E. W. Dijkstra's flag): then some are left behind it.
+   */
+  #find(keys: Float64Array, wanted: number, start: number, end: number): void {
+    const list = this.#list;
+    let from = start;
+    let to = end;
+    for (;;) {
+      const pivot = keys[list[(from + to) >> 1] ?? 0] ?? 0;
+      let less = from;
+      let more = to;
+      for (let i = from; i < more;) {
+        const b = list[i] ?? 0;
+        const key = keys[b] ?? 0;
+        if (key < pivot) {
+          list[i++] = list[less] ?? 0;
+          list[less++] = b;
+        } else if (key > pivot) {
+          list[i] = list[--more] ?? 0;
+          list[more] = b;
+        } else i++;
+      }
+      if (wanted < less) to = less;
+      else if (wanted > more) from = more;
+      else {
+        this.#from = less;
+        this.#to = wanted === less ? wanted : more;
+        return;
+      }
+    }
+  }
+}
