@@ -1,6 +1,7 @@
 import { NO_CAP, NONE } from './broker-table.ts';
 import type { Ranking } from './hash.ts';
 import type { Why } from './plan-types.ts';
+import { Rejections } from './rejections.ts';
 import type { LeaderTargets } from './targets.ts';
 import type { View } from './view.ts';
 
@@ -12,8 +13,7 @@ export interface Seat {
 
 type Tier = 'resource_floor' | 'resource_target' | 'resource_ceiling' | 'any_with_room';
 
-/** Most brokers that a `Why` lists as rejected, and most that are looked at for it. */
-const REJECTED_SHOWN = 3;
+/** Most brokers that are looked at for what a `Why` lists as rejected. */
 const REJECTED_SEEN = 32;
 
 /**
@@ -25,14 +25,14 @@ export class Placer {
   readonly #view: View;
   readonly #targets: LeaderTargets;
   readonly #capped: boolean;
-  readonly #rejections = new Map<number, Why['rejected'][number]>();
-  readonly #passedOver: Why['rejected'][number][] = [];
+  readonly #rejections: Rejections;
   readonly #tiers: ResourceTiers;
 
   constructor(view: View, targets: LeaderTargets) {
     this.#view = view;
     this.#targets = targets;
     this.#tiers = new ResourceTiers(view, targets);
+    this.#rejections = new Rejections(view.brokers.ids);
     this.#capped = view.brokers.liveList.some((b) => view.brokers.cap[b] !== NO_CAP);
   }
 
@@ -77,12 +77,9 @@ export class Placer {
     let bestHigh = -1;
     let next = NONE;
     let nextHigh = -1;
+    list.closeFull();
     for (let i = 0; i < list.count; i++) {
       const b = list.at(i);
-      if (list.isFull(b)) {
-        list.close(i--);
-        continue;
-      }
       if (fits !== null && !fits(b)) continue;
       // Under the share outranks every score: the high lane is below 2^32.
       const high = ranking.high(b) + ((leaders[b] ?? 0) < (share[b] ?? 0) ? 2 ** 32 : 0);
@@ -114,28 +111,20 @@ export class Placer {
 
   /** Some brokers that score higher and were passed over, with what stood against each. */
   #rejected(tiers: ResourceTiers, ranking: Ranking, fits: Fits, chosen: number): Why['rejected'] {
-    const rejected = this.#passedOver;
-    rejected.length = 0;
+    const rejections = this.#rejections;
+    rejections.begin();
     const score = ranking.high(chosen);
     const { closed } = tiers.target;
-    for (let i = 0; i < closed.length && rejected.length < REJECTED_SHOWN; i++) {
+    for (let i = 0; i < closed.length && !rejections.isFull; i++) {
       const b = closed[i] ?? NONE;
-      if (ranking.high(b) > score) rejected.push(this.#rejection(b, 'at_target'));
+      if (ranking.high(b) > score) rejections.add(b, 'at_target');
     }
-    if (fits === null) return rejected.slice();
+    if (fits === null) return rejections.list();
     for (const b of this.#view.brokers.liveList) {
-      if (rejected.length >= REJECTED_SHOWN) break;
-      if (!fits(b) && ranking.high(b) > score) rejected.push(this.#rejection(b, 'at_max_shards'));
+      if (rejections.isFull) break;
+      if (!fits(b) && ranking.high(b) > score) rejections.add(b, 'at_max_shards');
     }
-    // A copy is no longer than what it holds.
-    return rejected.slice();
-  }
-
-  #rejection(b: number, by: 'at_target' | 'at_max_shards'): Why['rejected'][number] {
-    const key = 2 * b + (by === 'at_target' ? 0 : 1);
-    let row = this.#rejections.get(key);
-    if (row === undefined) this.#rejections.set(key, (row = { broker: this.#view.brokers.id(b), by }));
-    return row;
+    return rejections.list();
   }
 }
 
@@ -168,27 +157,25 @@ class OpenList {
     this.count = live.length;
   }
 
-  /** Leaves at once those that are full already, uncounted: nobody asks which they were. */
-  closeFull(): void {
-    let open = 0;
-    for (let i = 0; i < this.count; i++) {
-      const b = this.at(i);
-      if (!this.isFull(b)) this.#brokers[open++] = b;
-    }
-    this.count = open;
-  }
-
   at(i: number): number {
     return this.#brokers[i] ?? NONE;
   }
 
-  isFull(b: number): boolean {
-    return (this.#led[b] ?? 0) >= (this.#limit[b] ?? 0);
-  }
-
-  close(i: number): void {
-    if (this.closed.length < REJECTED_SEEN) this.closed.push(this.at(i));
-    this.#brokers[i] = this.#brokers[--this.count] ?? NONE;
+  closeFull(): void {
+    const brokers = this.#brokers;
+    const limit = this.#limit;
+    const led = this.#led;
+    let count = this.count;
+    for (let i = 0; i < count;) {
+      const b = brokers[i] ?? NONE;
+      if ((led[b] ?? 0) < (limit[b] ?? 0)) {
+        i++;
+        continue;
+      }
+      if (this.closed.length < REJECTED_SEEN) this.closed.push(b);
+      brokers[i] = brokers[--count] ?? NONE;
+    }
+    this.count = count;
   }
 }
 
@@ -218,7 +205,6 @@ class ResourceTiers {
     const { liveList } = this.#view.brokers;
     const led = this.#view.tally.leadersRow(r);
     this.floor.begin(liveList, this.#targets.floors(r), led);
-    this.floor.closeFull();
     this.target.begin(liveList, this.#targets.row(r), led);
   }
 
