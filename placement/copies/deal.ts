@@ -1,7 +1,8 @@
+import { NONE } from '../broker-table.ts';
 import type { Ranking } from '../hash.ts';
 import type { Field } from './field.ts';
 import type { PairCounts } from './pairs.ts';
-import { quotas, QUOTA_UNIT } from './quotas.ts';
+import { Quotas, QUOTA_UNIT, type QuotaGroup } from './quotas.ts';
 
 /** The shards of one resource that are placed in one pass. Everything is by broker index. */
 export interface Deal {
@@ -36,7 +37,10 @@ export class Dealer {
   /** Of the row in hand, by group: followers it takes at least, and at most. */
   readonly #least: number[];
   readonly #most: number[];
+  /** Of the row in hand: its copies so far, the leader first. */
   readonly #set: number[] = [];
+  #size = 0;
+  readonly #quotas: Quotas;
   #quota: Float64Array = new Float64Array(0);
   #seats: Int32Array = new Int32Array(0);
   /** By broker: rows to come that it leads. */
@@ -46,15 +50,10 @@ export class Dealer {
   constructor(field: Field, pairs: PairCounts) {
     this.#field = field;
     this.#pairs = pairs;
-    this.#groups = Array.from({ length: field.groups }, (_, g) => ({
-      lone: g === field.shared.length,
-      seats: 0,
-      leads: 0,
-      slack: 0,
-      forced: 0,
-      members: [],
-      open: [],
-    }));
+    const sizes = new Int32Array(field.groups);
+    for (const b of field.members) sizes[field.groupOf[b] ?? 0] = (sizes[field.groupOf[b] ?? 0] ?? 0) + 1;
+    this.#groups = Array.from(sizes, (size, g) => newGroup(g === field.shared.length, size));
+    this.#quotas = new Quotas(field.groups);
     this.#credit = new Float64Array(field.brokers.count * field.groups);
     this.#least = this.#groups.map(() => 0);
     this.#most = this.#groups.map(() => 0);
@@ -72,48 +71,45 @@ export class Dealer {
     this.#rowsLeft = rows;
     this.#seats = seats;
     this.#leads = leads;
-    for (const group of this.#groups) {
-      group.seats = group.leads = group.slack = group.forced = 0;
-      group.members.length = group.open.length = 0;
-    }
+    for (const group of this.#groups) clear(group);
     for (let i = 0; i < members.length; i++) {
       const b = members[i] ?? 0;
       const left = seats[b] ?? 0;
       if (left === 0) continue;
       const group = this.#group(groupOf[b] ?? 0);
+      const led = leads[b] ?? 0;
       group.seats += left;
-      group.leads += leads[b] ?? 0;
-      group.members.push(b);
-      if (this.#follower(b) > 0) group.open.push(b);
+      group.rows += led;
+      group.members[group.memberCount++] = b;
+      if (left > led) group.open[group.openCount++] = b;
+    }
+    for (const group of this.#groups) {
+      group.followers = group.seats - group.rows;
+      group.least = group.lone ? 0 : Math.floor(group.seats / rows);
+      group.most = group.lone ? group.memberCount : Math.ceil(group.seats / rows);
     }
     const groups = this.#groups.length;
-    for (const leader of leaders) this.#credit.fill(0, leader * groups, (leader + 1) * groups);
-    this.#quota = quotas(
-      this.#groups.map((group) => ({
-        rows: group.leads,
-        seats: group.seats - group.leads,
-        least: group.lone ? 0 : Math.floor(group.seats / rows),
-        most: group.lone ? group.members.length : Math.ceil(group.seats / rows),
-      })),
-      { followers: factor - 1, rows },
-    );
+    for (const leader of leaders) {
+      for (let g = 0; g < groups; g++) this.#credit[leader * groups + g] = 0;
+    }
+    this.#quota = this.#quotas.of(this.#groups, { followers: factor - 1, rows });
   }
 
   #next(deal: Deal, leader: number, row: number): number[] {
-    const set = this.#set;
-    set.length = 0;
-    set.push(leader);
+    this.#set[0] = leader;
+    this.#size = 1;
     this.#count(deal.factor, leader);
     this.#take(leader, true);
     for (let g = 0; g < this.#groups.length; g++) {
       const group = this.#group(g);
-      for (let n = this.#least[g] ?? 0; n > 0; n--) this.#pick(deal, group, set, row);
+      for (let n = this.#least[g] ?? 0; n > 0; n--) this.#pick(deal, group, row);
     }
     // Seats that do not fit (caps): any broker that still has one.
-    while (set.length < deal.factor && this.#groups.some((group) => this.#pick(deal, group, set, row)));
+    while (this.#size < deal.factor && this.#groups.some((group) => this.#pick(deal, group, row)));
     this.#rowsLeft--;
+    const set = this.#set.slice(0, this.#size);
     this.#pairs.add(set);
-    return set.slice();
+    return set;
   }
 
   #group(g: number): Group {
@@ -136,7 +132,7 @@ export class Dealer {
     for (let g = 0; g < this.#groups.length; g++) {
       const group = this.#group(g);
       const mine = g === own ? 1 : 0;
-      const available = group.open.length - (mine === 1 && this.#follower(leader) > 0 ? 1 : 0);
+      const available = group.openCount - (mine === 1 && this.#follower(leader) > 0 ? 1 : 0);
       const forced = this.#forced(group, leader);
       const part = group.lone ? 0 : Math.max(0, Math.floor(group.seats / rows) - mine);
       const limit = group.lone ? available : Math.max(0, Math.ceil(group.seats / rows) - mine);
@@ -157,7 +153,8 @@ export class Dealer {
     let forced = 0;
     group.forced = 0;
     let slack = this.#rowsLeft;
-    for (const b of group.members) {
+    for (let i = 0; i < group.memberCount; i++) {
+      const b = group.members[i] ?? 0;
       const distance = this.#rowsLeft - (this.#seats[b] ?? 0);
       if (distance === 0 && b !== leader) forced++;
       if (distance < slack) slack = distance;
@@ -198,46 +195,44 @@ export class Dealer {
   }
 
   /** Takes the best open broker of a group into the set. */
-  #pick(deal: Deal, group: Group, set: number[], row: number): boolean {
-    const { open } = group;
-    const leader = set[0] ?? 0;
-    const all = open.length <= LARGE || group.forced > 0;
-    const from = all ? 0 : scramble(row, leader + set.length) % open.length;
-    const at = this.#best(deal, open, { from, count: all ? open.length : WINDOW }, set, row);
-    const best = open[at];
-    if (best === undefined) return false;
+  #pick(deal: Deal, group: Group, row: number): boolean {
+    const { openCount } = group;
+    const leader = this.#set[0] ?? 0;
+    const all = openCount <= LARGE || group.forced > 0;
+    const from = all ? 0 : scramble(row, leader + this.#size) % openCount;
+    const best = this.#best(deal, group, { from, count: all ? openCount : WINDOW }, row);
+    if (best === NONE) return false;
     if (this.#seats[best] === this.#rowsLeft) group.forced--;
     this.#take(best, false);
-    set.push(best);
+    this.#set[this.#size++] = best;
     return true;
   }
 
-  /** Where the best of `count` open brokers is: one that every row left needs, else by pairs, seats and score. */
+  /** The best of `count` open brokers: one that every row left needs, else by pairs, seats and score. */
   #best(
     deal: Deal,
-    open: readonly number[],
-    look: { from: number; count: number },
-    set: readonly number[],
+    { open, openCount }: Group,
+    look: { readonly from: number; readonly count: number },
     row: number,
   ): number {
     const seats = this.#seats;
     const pairs = this.#pairs;
     const { follows, brokers } = pairs;
+    const set = this.#set;
+    const size = this.#size;
     const base = (set[0] ?? 0) * brokers;
     const rowsLeft = this.#rowsLeft;
-    let best = -1;
-    let bestAt = -1;
+    let best = NONE;
     let bestKey = 0;
     let bestShares = 0;
     let ranking: Ranking | undefined;
     for (let i = 0; i < look.count; i++) {
       const sum = look.from + i;
-      const at = sum < open.length ? sum : sum - open.length;
-      const b = open[at] ?? 0;
+      const b = open[sum < openCount ? sum : sum - openCount] ?? 0;
       const left = seats[b] ?? 0;
       const key = left >= rowsLeft ? -1 : (follows[base + b] ?? 0);
-      if ((best >= 0 && key > bestKey) || set.includes(b)) continue;
-      const shares = pairs.sharesWith(set, b);
+      if ((best >= 0 && key > bestKey) || this.#isTaken(b)) continue;
+      const shares = pairs.sharesWith(set, size, b);
       if (best >= 0 && key === bestKey) {
         if (shares > bestShares) continue;
         if (shares === bestShares) {
@@ -247,11 +242,15 @@ export class Dealer {
         }
       }
       best = b;
-      bestAt = at;
       bestKey = key;
       bestShares = shares;
     }
-    return bestAt;
+    return best;
+  }
+
+  #isTaken(b: number): boolean {
+    for (let i = 0; i < this.#size; i++) if (this.#set[i] === b) return true;
+    return false;
   }
 
   #take(b: number, leads: boolean): void {
@@ -259,7 +258,7 @@ export class Dealer {
     this.#seats[b] = (this.#seats[b] ?? 0) - 1;
     group.seats--;
     if (leads) this.#leads[b] = (this.#leads[b] ?? 0) - 1;
-    else if (this.#follower(b) === 0) group.open.splice(group.open.indexOf(b), 1);
+    else if (this.#follower(b) === 0) close(group, b);
   }
 }
 
@@ -268,17 +267,39 @@ function scramble(row: number, pick: number): number {
   return Math.imul(Math.imul(row + 1, 0x9e3779b1) ^ Math.imul(pick + 1, 0x85ebca6b), 0xc2b2ae35) >>> 0;
 }
 
-interface Group {
+/** `seats` are those left, in all; the rest that quotas follow from are as the resource began. */
+interface Group extends QuotaGroup {
   readonly lone: boolean;
-  /** Left, in all. */
   seats: number;
-  /** Rows led from it, in all. */
-  leads: number;
+  rows: number;
+  followers: number;
+  least: number;
+  most: number;
   /** Rows for which none of its brokers can be needed by every row left. */
   slack: number;
   /** Brokers that the row in hand must still take. */
   forced: number;
-  readonly members: number[];
+  readonly members: Int32Array;
+  memberCount: number;
   /** Brokers that may still follow. */
-  readonly open: number[];
+  readonly open: Int32Array;
+  openCount: number;
+}
+
+function newGroup(lone: boolean, size: number): Group {
+  const counts = { seats: 0, rows: 0, followers: 0, least: 0, most: 0, slack: 0, forced: 0 };
+  const [members, open] = [new Int32Array(size), new Int32Array(size)];
+  return { lone, ...counts, members, memberCount: 0, open, openCount: 0 };
+}
+
+function clear(group: Group): void {
+  group.seats = group.rows = group.slack = group.forced = 0;
+  group.memberCount = group.openCount = 0;
+}
+
+/** The broker follows no more. The others stay in their order. */
+function close(group: Group, b: number): void {
+  const { open } = group;
+  group.openCount--;
+  for (let i = open.indexOf(b); i < group.openCount; i++) open[i] = open[i + 1] ?? 0;
 }

@@ -1,4 +1,5 @@
 import type { Ranking } from '../hash.ts';
+import { Selection } from '../selection.ts';
 import type { View } from '../view.ts';
 import type { Field } from './field.ts';
 
@@ -10,95 +11,46 @@ const NEEDLESS = 2 ** 48;
 export class Order {
   readonly #view: View;
   readonly #field: Field;
-  readonly #list: Int32Array;
-  /** By broker, of those in the list. */
-  readonly #load: Float64Array;
-  readonly #score: Float64Array;
-  #ranking: Ranking | null = null;
-  #count = 0;
+  readonly #selection: Selection;
 
   constructor(view: View, field: Field) {
     this.#view = view;
     this.#field = field;
-    this.#list = new Int32Array(view.brokers.count);
-    this.#load = new Float64Array(view.brokers.count);
-    this.#score = new Float64Array(view.brokers.count);
+    this.#selection = new Selection(view.brokers.count);
   }
 
-  begin(ranking: Ranking): void {
-    this.#ranking = ranking;
-    this.#count = 0;
+  begin(): void {
+    this.#selection.begin();
   }
 
-  add(b: number, load: number, needs: boolean): void {
-    this.#list[this.#count++] = b;
-    this.#load[b] = needs ? load : load + NEEDLESS;
-    this.#score[b] = this.#ranking?.high(b) ?? 0;
+  addBroker(b: number, needs: boolean): void {
+    const copies = this.#view.tally.copies[b] ?? 0;
+    this.#add(b, copies, this.#view.brokers.weight[b] ?? 1, needs);
   }
 
-  /** Brings the best to the front. Answers how many they are: `wanted`, or all there are. */
-  choose(wanted: number): number {
-    if (wanted >= this.#count) return this.#count;
-    if (wanted <= 0) return 0;
-    this.#partition(wanted);
-    return wanted;
+  /** A zone as one; its first broker stands for it. */
+  addZone(zone: number, needs: boolean): void {
+    const { start, members } = this.#field;
+    const first = start[zone] ?? 0;
+    let copies = 0;
+    for (let i = first; i < (start[zone + 1] ?? 0); i++) {
+      copies += this.#view.tally.copies[members[i] ?? 0] ?? 0;
+    }
+    this.#add(members[first] ?? 0, copies, this.#field.weight(zone), needs);
+  }
+
+  /** By copies per weight, in units of 2^-16. */
+  #add(b: number, copies: number, weight: number, needs: boolean): void {
+    const load = Math.floor((copies * LOAD_UNIT) / weight);
+    this.#selection.add(b, needs ? load : load + NEEDLESS);
+  }
+
+  /** Brings the best to the front, in no order. Answers how many they are: `wanted`, or all there are. */
+  choose(wanted: number, ranking: Ranking): number {
+    return this.#selection.choose(wanted, ranking);
   }
 
   at(i: number): number {
-    return this.#list[i] ?? 0;
-  }
-
-  /** Copies per weight, in units of 2^-16. */
-  brokerLoad(b: number): number {
-    const copies = this.#view.tally.copies[b] ?? 0;
-    return Math.floor((copies * LOAD_UNIT) / (this.#view.brokers.weight[b] ?? 1));
-  }
-
-  zoneLoad(zone: number): number {
-    let copies = 0;
-    for (let i = this.#field.start[zone] ?? 0; i < (this.#field.start[zone + 1] ?? 0); i++) {
-      copies += this.#view.tally.copies[this.#field.members[i] ?? 0] ?? 0;
-    }
-    return Math.floor((copies * LOAD_UNIT) / this.#field.weight(zone));
-  }
-
-  /** By partition (C. A. R. Hoare's Find): the order within the front, and behind it, is left open. */
-  #partition(wanted: number): void {
-    const list = this.#list;
-    const load = this.#load;
-    const score = this.#score;
-    let low = 0;
-    let high = this.#count - 1;
-    while (low < high) {
-      const pivot = list[(low + high) >> 1] ?? 0;
-      const pivotLoad = load[pivot] ?? 0;
-      const pivotScore = score[pivot] ?? 0;
-      let i = low;
-      let j = high;
-      while (i <= j) {
-        for (; ; i++) {
-          const b = list[i] ?? 0;
-          const difference = (load[b] ?? 0) - pivotLoad || pivotScore - (score[b] ?? 0);
-          if (difference > 0 || (difference === 0 && !this.#wins(b, pivot))) break;
-        }
-        for (; ; j--) {
-          const b = list[j] ?? 0;
-          const difference = (load[b] ?? 0) - pivotLoad || pivotScore - (score[b] ?? 0);
-          if (difference < 0 || (difference === 0 && !this.#wins(pivot, b))) break;
-        }
-        if (i > j) break;
-        const swap = list[i] ?? 0;
-        list[i++] = list[j] ?? 0;
-        list[j--] = swap;
-      }
-      if (wanted - 1 <= j) high = j;
-      else if (wanted <= i) return;
-      else low = i;
-    }
-  }
-
-  /** Among brokers of equal load and equal high lanes. */
-  #wins(a: number, b: number): boolean {
-    return a !== b && (this.#ranking?.compare(a, b) ?? 0) < 0;
+    return this.#selection.at(i);
   }
 }

@@ -15,10 +15,10 @@ export class PairCounts {
     this.shares = new Int32Array(brokers * brokers);
   }
 
-  /** Shards that a broker shares with the followers of a set, added up. */
-  sharesWith(set: readonly number[], b: number): number {
+  /** Shards that a broker shares with the followers among the first `size` of a set, added up. */
+  sharesWith(set: readonly number[], size: number, b: number): number {
     let sum = 0;
-    for (let i = 1; i < set.length; i++) sum += this.shares[(set[i] ?? 0) * this.brokers + b] ?? 0;
+    for (let i = 1; i < size; i++) sum += this.shares[(set[i] ?? 0) * this.brokers + b] ?? 0;
     return sum;
   }
 

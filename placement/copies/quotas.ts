@@ -3,7 +3,7 @@ export interface QuotaGroup {
   /** Rows led from it. */
   readonly rows: number;
   /** Seats of followers in it. */
-  readonly seats: number;
+  readonly followers: number;
   /** Followers that one row may take from it, led from elsewhere. */
   readonly least: number;
   readonly most: number;
@@ -24,44 +24,65 @@ export const QUOTA_UNIT = 2 ** 20;
  * result only guides: what a row may and must take is decided exactly, row by row. Sums, products and quotients of
  * doubles are the same on every machine.
  */
-export function quotas(
-  groups: readonly QuotaGroup[],
-  { followers, rows }: { readonly followers: number; readonly rows: number },
-): Float64Array {
-  const n = groups.length;
-  const x = new Float64Array(n * n);
-  const least = new Float64Array(n * n);
-  const most = new Float64Array(n * n);
-  for (let i = 0; i < n; i++) {
+export class Quotas {
+  readonly #n: number;
+  readonly #x: Float64Array;
+  readonly #least: Float64Array;
+  readonly #most: Float64Array;
+
+  constructor(groups: number) {
+    this.#n = groups;
+    this.#x = new Float64Array(groups * groups);
+    this.#least = new Float64Array(groups * groups);
+    this.#most = new Float64Array(groups * groups);
+  }
+
+  /** The array holds until the next call. */
+  of(
+    groups: readonly QuotaGroup[],
+    { followers, rows }: { readonly followers: number; readonly rows: number },
+  ): Float64Array {
+    const n = this.#n;
+    const x = this.#x;
+    this.#begin(groups);
+    const rounds = rows <= FEW_ROWS || n > MANY_GROUPS ? FEW_ROUNDS : ROUNDS;
+    for (let round = 0; round < rounds; round++) {
+      for (let j = 0; j < n; j++) {
+        let sum = 0;
+        for (let i = 0; i < n; i++) sum += (x[i * n + j] ?? 0) * (groups[i]?.rows ?? 0);
+        if (sum > 0) this.#scale((groups[j]?.followers ?? 0) / sum, j, n);
+      }
+      for (let i = 0; i < n; i++) {
+        let sum = 0;
+        for (let j = 0; j < n; j++) sum += x[i * n + j] ?? 0;
+        if (sum > 0) this.#scale(followers / sum, i * n, 1);
+      }
+    }
+    for (let at = 0; at < x.length; at++) x[at] = Math.floor((x[at] ?? 0) * QUOTA_UNIT);
+    return x;
+  }
+
+  #begin(groups: readonly QuotaGroup[]): void {
+    const n = this.#n;
     for (let j = 0; j < n; j++) {
       const group = groups[j] ?? NO_GROUP;
-      const own = i === j ? 1 : 0;
-      const at = i * n + j;
-      least[at] = Math.max(0, group.least - own);
-      most[at] = Math.max(0, group.most - own);
-      x[at] = Math.max(least[at] ?? 0, Math.min(most[at] ?? 0, group.seats));
+      for (let i = 0; i < n; i++) {
+        const own = i === j ? 1 : 0;
+        const at = i * n + j;
+        const least = (this.#least[at] = Math.max(0, group.least - own));
+        const most = (this.#most[at] = Math.max(0, group.most - own));
+        this.#x[at] = Math.max(least, Math.min(most, group.followers));
+      }
     }
   }
-  const scale = (by: number, from: number, step: number): void => {
-    for (let k = 0, at = from; k < n; k++, at += step) {
-      x[at] = Math.max(least[at] ?? 0, Math.min(most[at] ?? 0, (x[at] ?? 0) * by));
-    }
-  };
-  const rounds = rows <= FEW_ROWS || n > MANY_GROUPS ? FEW_ROUNDS : ROUNDS;
-  for (let round = 0; round < rounds; round++) {
-    for (let j = 0; j < n; j++) {
-      let sum = 0;
-      for (let i = 0; i < n; i++) sum += (x[i * n + j] ?? 0) * (groups[i]?.rows ?? 0);
-      if (sum > 0) scale((groups[j]?.seats ?? 0) / sum, j, n);
-    }
-    for (let i = 0; i < n; i++) {
-      let sum = 0;
-      for (let j = 0; j < n; j++) sum += x[i * n + j] ?? 0;
-      if (sum > 0) scale(followers / sum, i * n, 1);
+
+  /** One row or column: every `step`-th. */
+  #scale(by: number, from: number, step: number): void {
+    const x = this.#x;
+    for (let k = 0, at = from; k < this.#n; k++, at += step) {
+      x[at] = Math.max(this.#least[at] ?? 0, Math.min(this.#most[at] ?? 0, (x[at] ?? 0) * by));
     }
   }
-  for (let at = 0; at < x.length; at++) x[at] = Math.floor((x[at] ?? 0) * QUOTA_UNIT);
-  return x;
 }
 
-const NO_GROUP: QuotaGroup = { rows: 0, seats: 0, least: 0, most: 0 };
+const NO_GROUP: QuotaGroup = { rows: 0, followers: 0, least: 0, most: 0 };

@@ -10,6 +10,8 @@ export interface Seats {
   readonly upper: Int32Array;
   /** `t_b` in whole numbers, copies from before included. */
   readonly whole: Int32Array;
+  /** By zone: seats in all. */
+  readonly zoneSeats: Int32Array;
 }
 
 /**
@@ -23,19 +25,12 @@ export class Seating {
   readonly #in: Seats;
   /** Most seats in one zone. */
   readonly #most: number;
-  readonly #zoneSeats: Int32Array;
 
   constructor(targets: CopyTargets, r: number, input: Seats, rows: number) {
     this.#targets = targets;
     this.#r = r;
     this.#in = input;
     this.#most = targets.of(r).most * rows;
-    const { field, view } = targets;
-    this.#zoneSeats = new Int32Array(field.zoneCount);
-    for (const b of field.members) {
-      const z = view.brokers.zone[b] ?? 0;
-      this.#zoneSeats[z] = (this.#zoneSeats[z] ?? 0) + (input.seats[b] ?? 0);
-    }
   }
 
   /** Zones above their limit give up seats that no leader needs. Returns how many. */
@@ -43,9 +38,9 @@ export class Seating {
     const { field } = this.#targets;
     let given = 0;
     for (const z of field.shared) {
-      if ((this.#zoneSeats[z] ?? 0) <= this.#most) continue;
+      if ((this.#in.zoneSeats[z] ?? 0) <= this.#most) continue;
       const members = field.members.subarray(field.start[z], field.start[z + 1]);
-      while ((this.#zoneSeats[z] ?? 0) > this.#most && this.#change(members, -1)) given++;
+      while ((this.#in.zoneSeats[z] ?? 0) > this.#most && this.#change(members, -1)) given++;
     }
     return given;
   }
@@ -68,7 +63,7 @@ export class Seating {
     if (best < 0) return false;
     const z = this.#targets.view.brokers.zone[best] ?? 0;
     seats[best] = (seats[best] ?? 0) + by;
-    this.#zoneSeats[z] = (this.#zoneSeats[z] ?? 0) + by;
+    this.#in.zoneSeats[z] = (this.#in.zoneSeats[z] ?? 0) + by;
     return true;
   }
 
@@ -82,7 +77,7 @@ export class Seating {
 
   #breaksLimit(b: number, by: 1 | -1): number {
     const z = this.#targets.view.brokers.zone[b] ?? 0;
-    return by === 1 && (this.#zoneSeats[z] ?? 0) >= this.#most ? 1 : 0;
+    return by === 1 && (this.#in.zoneSeats[z] ?? 0) >= this.#most ? 1 : 0;
   }
 
   #worsens(b: number, by: 1 | -1): number {

@@ -20,6 +20,7 @@ export class SeatPlan {
   readonly #leads: Int32Array;
   readonly #upper: Int32Array;
   readonly #whole: Int32Array;
+  readonly #zoneSeats: Int32Array;
   /** By place in `field.shared`: ones left over inside the zone, and whether it gets one more. */
   readonly #ones: Int32Array;
 
@@ -31,36 +32,62 @@ export class SeatPlan {
     this.#leads = new Int32Array(n);
     this.#upper = new Int32Array(n);
     this.#whole = new Int32Array(n);
+    this.#zoneSeats = new Int32Array(targets.field.zoneCount);
     this.#ones = new Int32Array(targets.field.shared.length);
   }
 
   /** Of the shards of `r` placed in this pass. The arrays hold until the next call. */
   of(r: number, shards: readonly number[]): SeatRow {
-    const { view, field } = this.#targets;
-    const { share: parts, rule } = this.#targets.of(r);
+    const { view } = this.#targets;
+    const { share: parts, rule, most } = this.#targets.of(r);
     const seats = this.#seats;
     const leads = this.#leads.fill(0);
-    const upper = this.#upper;
-    const whole = this.#whole;
     for (const s of shards) {
       const leader = view.leader[s] ?? 0;
       leads[leader] = (leads[leader] ?? 0) + 1;
     }
     this.#wholeTargets(parts, view.tally.leadersRow(r), this.#targets.ranking(shards[0] ?? 0));
+    const missing = shards.length * rule.factor - this.#seatAll(r, shards.length);
+    if (missing !== 0 || this.#isCrowded(most * shards.length)) {
+      const bounds = { leaders: leads, upper: this.#upper, whole: this.#whole };
+      const input = { seats, ...bounds, zoneSeats: this.#zoneSeats };
+      const seating = new Seating(this.#targets, r, input, shards.length);
+      seating.add(missing + seating.keepWithinZones());
+    }
+    return { seats, leads };
+  }
+
+  /** Every broker's whole part less the copies it has, as far as it has room and no less than it leads. Answers the sum. */
+  #seatAll(r: number, rows: number): number {
+    const { view, field } = this.#targets;
+    const seats = this.#seats;
+    const leads = this.#leads;
+    const upper = this.#upper;
+    const whole = this.#whole;
     const copies = view.tally.copiesRow(r);
     let sum = 0;
-    for (let i = 0; i < field.members.length; i++) {
-      const b = field.members[i] ?? 0;
-      const led = leads[b] ?? 0;
-      const before = (copies[b] ?? 0) - led;
-      upper[b] = Math.min(shards.length, led + Math.max(0, view.room(b)));
-      seats[b] = Math.max(led, Math.min(upper[b] ?? 0, (whole[b] ?? 0) - before));
-      sum += seats[b] ?? 0;
+    for (let k = 0; k < field.zones.length; k++) {
+      const z = field.zones[k] ?? 0;
+      const end = field.start[z + 1] ?? 0;
+      let inZone = 0;
+      for (let i = field.start[z] ?? 0; i < end; i++) {
+        const b = field.members[i] ?? 0;
+        const led = leads[b] ?? 0;
+        const before = (copies[b] ?? 0) - led;
+        const most = Math.min(rows, led + Math.max(0, view.room(b)));
+        const n = Math.max(led, Math.min(most, (whole[b] ?? 0) - before));
+        upper[b] = most;
+        seats[b] = n;
+        inZone += n;
+      }
+      this.#zoneSeats[z] = inZone;
+      sum += inZone;
     }
-    const seating = new Seating(this.#targets, r, { seats, leaders: leads, upper, whole }, shards.length);
-    sum -= seating.keepWithinZones();
-    seating.add(shards.length * rule.factor - sum);
-    return { seats, leads };
+    return sum;
+  }
+
+  #isCrowded(most: number): boolean {
+    return this.#targets.field.shared.some((z) => (this.#zoneSeats[z] ?? 0) > most);
   }
 
   /**
@@ -73,57 +100,59 @@ export class SeatPlan {
     const order = this.#order;
     const whole = this.#whole;
     const ones = this.#ones;
-    const needs = (b: number): boolean => (led[b] ?? 0) > (whole[b] ?? 0);
-    const isOpen = (b: number): boolean => (ceilings[b] ?? 0) > (floors[b] ?? 0);
-    let left = parts.total;
-    order.begin(ranking);
-    for (const z of field.zones) {
-      if (field.size(z) > 1) continue;
-      const b = field.members[field.start[z] ?? 0] ?? 0;
-      whole[b] = floors[b] ?? 0;
-      left -= whole[b] ?? 0;
-      if (isOpen(b)) order.add(b, order.brokerLoad(b), needs(b));
-    }
-    // Zones of several brokers take part in the first round as one, with the leaders that their floors do not cover.
+    whole.set(floors);
+    this.#giveOnes(parts, led, ranking);
     for (let i = 0; i < field.shared.length; i++) {
       const z = field.shared[i] ?? 0;
-      const first = field.start[z] ?? 0;
-      let sum = 0;
-      let need = 0;
-      for (let at = first; at < (field.start[z + 1] ?? 0); at++) {
+      const end = field.start[z + 1] ?? 0;
+      order.begin();
+      for (let at = field.start[z] ?? 0; at < end; at++) {
         const b = field.members[at] ?? 0;
-        whole[b] = floors[b] ?? 0;
-        sum += whole[b] ?? 0;
-        if (isOpen(b) && needs(b)) need++;
+        const floor = floors[b] ?? 0;
+        if ((ceilings[b] ?? 0) > floor) order.addBroker(b, (led[b] ?? 0) > floor);
       }
-      const part = parts.zone(z);
-      left -= part.floor;
-      ones[i] = part.floor - sum;
-      if (part.remainder > 0) {
-        order.add(field.members[first] ?? 0, order.zoneLoad(z), need > (ones[i] ?? 0));
-      }
-    }
-    this.#giveOnes(order.choose(left));
-    for (let i = 0; i < field.shared.length; i++) {
-      const z = field.shared[i] ?? 0;
-      order.begin(ranking);
-      for (let at = field.start[z] ?? 0; at < (field.start[z + 1] ?? 0); at++) {
-        const b = field.members[at] ?? 0;
-        if (isOpen(b)) order.add(b, order.brokerLoad(b), needs(b));
-      }
-      const chosen = order.choose(ones[i] ?? 0);
+      const chosen = order.choose(ones[i] ?? 0, ranking);
       for (let k = 0; k < chosen; k++) whole[order.at(k)] = (whole[order.at(k)] ?? 0) + 1;
     }
   }
 
-  /** The first round's choice: a lone broker, or the first of a zone, which stands for it. */
-  #giveOnes(chosen: number): void {
+  /** The first round: lone brokers, and each zone of several as one, with the leaders that its floors do not cover. */
+  #giveOnes(parts: Share, led: Int32Array, ranking: Ranking): void {
     const { field } = this.#targets;
-    for (let k = 0; k < chosen; k++) {
-      const b = this.#order.at(k);
-      const group = field.groupOf[b] ?? 0;
-      if (group < field.shared.length) this.#ones[group] = (this.#ones[group] ?? 0) + 1;
-      else this.#whole[b] = (this.#whole[b] ?? 0) + 1;
+    const { floors, ceilings } = parts;
+    const order = this.#order;
+    const needs = (b: number): boolean => (led[b] ?? 0) > (floors[b] ?? 0);
+    const isOpen = (b: number): boolean => (ceilings[b] ?? 0) > (floors[b] ?? 0);
+    let left = parts.total;
+    order.begin();
+    for (const z of field.zones) {
+      if (field.size(z) > 1) continue;
+      const b = field.members[field.start[z] ?? 0] ?? 0;
+      left -= floors[b] ?? 0;
+      if (isOpen(b)) order.addBroker(b, needs(b));
     }
+    for (let i = 0; i < field.shared.length; i++) {
+      const z = field.shared[i] ?? 0;
+      const part = parts.zone(z);
+      left -= part.floor;
+      this.#ones[i] = part.ones;
+      if (part.remainder === 0) continue;
+      let need = 0;
+      for (let at = field.start[z] ?? 0; at < (field.start[z + 1] ?? 0); at++) {
+        const b = field.members[at] ?? 0;
+        if (needs(b) && isOpen(b)) need++;
+      }
+      order.addZone(z, need > part.ones);
+    }
+    const chosen = order.choose(left, ranking);
+    for (let k = 0; k < chosen; k++) this.#giveOne(order.at(k));
+  }
+
+  /** To a lone broker, or to the zone for which its first stands. */
+  #giveOne(b: number): void {
+    const { groupOf, shared } = this.#targets.field;
+    const group = groupOf[b] ?? 0;
+    if (group < shared.length) this.#ones[group] = (this.#ones[group] ?? 0) + 1;
+    else this.#whole[b] = (this.#whole[b] ?? 0) + 1;
   }
 }

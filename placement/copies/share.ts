@@ -105,7 +105,8 @@ export class Share {
       rest += this.remainder(b);
       den = this.denominator(b);
     }
-    return { floor: whole + Math.floor(rest / den), remainder: rest % den, den };
+    const ones = Math.floor(rest / den);
+    return { floor: whole + ones, ones, remainder: rest % den, den };
   }
 
   zoneCeiling(z: number): number {
@@ -121,6 +122,8 @@ export class Share {
 
 interface ZonePart {
   readonly floor: number;
+  /** Of the floor: what the brokers' own floors leave over. */
+  readonly ones: number;
   readonly remainder: number;
   readonly den: number;
 }
