@@ -28,6 +28,7 @@ export function emptyCluster(layout: Layout): Snapshot {
     assignments: [],
     policy: DEFAULT_POLICY,
     firstRegisteredAtMs: 0,
+    phase: 0,
   };
 }
 

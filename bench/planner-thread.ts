@@ -88,6 +88,7 @@ class FedState {
       resources: this.#resources,
       assignments: this.#assignments,
       firstRegisteredAtMs: 0,
+      phase: 0,
       revision: 0,
       get policy() {
         return policy();

@@ -183,7 +183,7 @@ function feeding(log: Log): Begin {
 
 const resources = resourcesOf(layout);
 const brokers = brokersOf(layout.brokers);
-const empty = { nowMs: NOW_MS, firstRegisteredAtMs: 0, brokers, resources, assignments: [] };
+const empty = { nowMs: NOW_MS, firstRegisteredAtMs: 0, phase: 0, brokers, resources, assignments: [] };
 const { DEFAULT_POLICY } = await built<typeof placementModule>('placement/index.js');
 const placed = placedBy(plan({ ...empty, policy: DEFAULT_POLICY }, NO_REPORTS));
 const log = logOf(resources, placed);

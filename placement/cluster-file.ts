@@ -5,6 +5,7 @@ import {
   type Assignment,
   type Broker,
   type Move,
+  type Moved,
   type Policy,
   type Resource,
 } from './model.ts';
@@ -18,6 +19,8 @@ export interface ClusterFile {
   readonly resources: readonly Resource[];
   readonly assignments: readonly Assignment[];
   readonly policy: Policy;
+  /** That of what has `moved` in its rows. Absent: 0. */
+  readonly phase?: number;
 }
 
 /** The cluster file of some rows, whatever else the rows carry and in whatever order they come. */
@@ -27,16 +30,22 @@ export function clusterFile(rows: {
   readonly assignments: Iterable<Assignment>;
   readonly policy: Policy;
   readonly timeMs?: number | undefined;
+  readonly phase?: number | undefined;
 }): ClusterFile {
+  const { timeMs, phase = 0 } = rows;
+  const assignments = [...rows.assignments]
+    .sort((a, b) => compareShards(a.shard, b.shard))
+    .map((row) => assignmentRow(row, phase));
   return {
     version: 1,
-    ...(rows.timeMs === undefined ? {} : { timeMs: rows.timeMs }),
+    ...(timeMs === undefined ? {} : { timeMs }),
     brokers: [...rows.brokers].sort((a, b) => compareStrings(a.id, b.id)).map(brokerRow),
     resources: [...rows.resources]
       .sort((a, b) => compareStrings(resourceKey(a), resourceKey(b)))
       .map(resourceRow),
-    assignments: [...rows.assignments].sort((a, b) => compareShards(a.shard, b.shard)).map(assignmentRow),
+    assignments,
     policy: policyRow(rows.policy),
+    ...(phase !== 0 && assignments.some(({ moved }) => moved !== undefined) ? { phase } : {}),
   };
 }
 
@@ -66,9 +75,9 @@ export function resourceRow(row: Resource): Resource {
   };
 }
 
-/** An assignment with the cluster file's fields and no others. */
-export function assignmentRow(row: Assignment): Assignment {
-  const { move } = row;
+/** An assignment with the cluster file's fields and no others. What moved in another phase is left out; `null`: in any. */
+export function assignmentRow(row: Assignment, phase: number | null): Assignment {
+  const { move, moved } = row;
   return {
     shard: row.shard,
     leader: row.leader,
@@ -79,7 +88,12 @@ export function assignmentRow(row: Assignment): Assignment {
     state: row.state,
     failedMoves: row.failedMoves,
     move: move === null ? null : moveRow(move),
+    ...(moved !== undefined && moved.phase === phase ? { moved: movedRow(moved) } : {}),
   };
+}
+
+function movedRow({ phase, leader, copies }: Moved): Moved {
+  return { phase, leader, copies: copies.map(({ from, to }) => ({ from, to })) };
 }
 
 export function moveRow(move: Move): Move {

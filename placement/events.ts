@@ -73,6 +73,8 @@ export function applyAction(cluster: SimCluster, action: SimAction, operator: Op
       carryOut(cluster, operator.cancelMove(cluster.snapshot(), cluster.reports(), shard)),
     );
   }
+  // As live: what the brokers, the resources or the policy are decides how long what has moved is remembered.
+  if (action.type !== 'inSync') cluster.phase++;
   applyChange(cluster, action);
   return [];
 }

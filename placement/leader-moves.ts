@@ -1,5 +1,6 @@
 import { matchHandovers, type Offer } from './handover-matching.ts';
 import { couldLead, mustCopy } from './leader-start.ts';
+import { hasLed } from './moved.ts';
 import type { Pass } from './pass.ts';
 import type { View } from './view.ts';
 
@@ -76,9 +77,32 @@ export class LeaderMoves {
       supply[from] = (supply[from] ?? 0) - 1;
       demand[to] = (demand[to] ?? 0) - 1;
     });
+    this.#noteStaying(r, supply, handovers);
     // Where not every shard can go everywhere, each has been given its place: what is left is out of reach.
     if (!clear) return { handovers, supply: supply.fill(0), demand: demand.fill(0) };
     return { handovers, supply, demand };
+  }
+
+  /** Says of leaderships that should go on why they do not, where no other can go instead. */
+  #noteStaying(r: number, supply: Int32Array, handovers: readonly Handover[]): void {
+    const { view } = this.#pass;
+    const staying: number[] = [];
+    const left = Int32Array.from(supply);
+    for (const { shard } of handovers) left[view.nextLeader(shard)] = (left[view.nextLeader(shard)] ?? 0) + 1;
+    const end = view.firstShard[r + 1] ?? 0;
+    for (let s = view.firstShard[r] ?? 0; s < end; s++) {
+      const from = view.nextLeader(s);
+      if ((supply[from] ?? 0) === 0) continue;
+      if (view.mayStart(s, 'leader')) left[from] = (left[from] ?? 0) - 1;
+      else if (view.free(s) && hasLed(view, s)) staying.push(s);
+    }
+    for (const s of staying) {
+      const from = view.nextLeader(s);
+      if ((left[from] ?? 0) <= 0) continue;
+      const where = view.brokers.id(from);
+      const detail = `its leadership has come to ${where} already; it goes on once a broker, a resource or the policy has changed`;
+      this.#pass.wait(s, 'moved_already', detail);
+    }
   }
 
   #offers(r: number, supply: Int32Array, demand: Int32Array, clear: boolean): Offer[] {

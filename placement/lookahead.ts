@@ -8,6 +8,8 @@ const MAX_WORK = 16_384;
 const MAX_PASSES = 256;
 /** Larger clusters are not played at all: fewer passes than this show little. */
 const MIN_PASSES = 16;
+/** Of no row: a play sees what would move again if it could. */
+const NO_PHASE = -1;
 /** What all plays of one plan may work through, in longest plays. */
 const MAX_PLAYS = 4;
 
@@ -169,7 +171,7 @@ class Play {
       if (passes === this.#passes || this.isOver) return finished;
       this.#left--;
       cluster.beginPass();
-      next = this.#later(cluster.snapshot(), cluster.reports());
+      next = this.#later({ ...cluster.snapshot(), phase: NO_PHASE }, cluster.reports());
     }
   }
 }

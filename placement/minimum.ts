@@ -2,6 +2,7 @@ import { matchHandovers, type Offer } from './handover-matching.ts';
 import { isClear } from './leader-moves.ts';
 import { couldLead } from './leader-start.ts';
 import type { Pass } from './pass.ts';
+import { hasLed } from './moved.ts';
 import { mayRunShort } from './room.ts';
 
 /**
@@ -58,8 +59,8 @@ function couldLeadWhole(pass: Pass, s: number, to: number): boolean {
 }
 
 /**
- * How many of a resource's moves towards its targets have a shard that could make them, in flight or not: caps, and copies
- * that are not in sync, may stand in the way.
+ * How many of a resource's moves towards its targets have a shard that could make them, in flight or not: caps, copies that
+ * are not in sync, and leaderships that have moved in this phase, may stand in the way.
  */
 function possibleMoves(pass: Pass, r: number, could: typeof couldLead): number {
   const { view } = pass;
@@ -72,12 +73,15 @@ function possibleMoves(pass: Pass, r: number, could: typeof couldLead): number {
     else demand[b] = -difference;
   }
   const needing = [...liveList].filter((b) => (demand[b] ?? 0) > 0);
-  if (isClear(view, r, supply, demand)) return supply.reduce((sum, n) => sum + n, 0);
   const offers: Offer[] = [];
   const end = view.firstShard[r + 1] ?? 0;
+  const gives = (s: number): boolean => view.counts[s] === 1 && (supply[view.nextLeader(s)] ?? 0) > 0;
+  let stays = false;
+  for (let s = view.firstShard[r] ?? 0; s < end && !stays; s++) stays = gives(s) && hasLed(view, s);
+  if (!stays && isClear(view, r, supply, demand)) return supply.reduce((sum, n) => sum + n, 0);
   for (let s = view.firstShard[r] ?? 0; s < end; s++) {
     const from = view.nextLeader(s);
-    if (view.counts[s] === 0 || (supply[from] ?? 0) === 0) continue;
+    if (!gives(s) || hasLed(view, s)) continue;
     offers.push({ shard: s, from, to: needing.filter((b) => could(pass, s, b)) });
   }
   // Room is for one copy each: what must be copied to a broker is bounded by what it can still hold.

@@ -64,6 +64,21 @@ export interface Move {
   readonly progressAtMs: number;
 }
 
+/** What has moved of a shard since something last happened from outside. */
+export interface Moved {
+  /** The phase it belongs to; once another has begun it says nothing. */
+  readonly phase: number;
+  /** Its leadership has. */
+  readonly leader: boolean;
+  /** Where followers' moves have taken a copy. */
+  readonly copies: readonly MovedCopy[];
+}
+
+export interface MovedCopy {
+  readonly from: string;
+  readonly to: string;
+}
+
 export interface Assignment {
   /** `<kind>:<name>/<number>`. */
   readonly shard: string;
@@ -80,6 +95,8 @@ export interface Assignment {
   /** Moves of this shard given up since the last that finished; orders the queue. */
   readonly failedMoves: number;
   readonly move: Move | null;
+  /** Absent: nothing has. */
+  readonly moved?: Moved;
 }
 
 export interface Policy {

@@ -18,6 +18,11 @@ export interface Snapshot {
   readonly policy: Policy;
   /** When the cluster's first broker registered; `null` while none has. Opens the settle window. */
   readonly firstRegisteredAtMs: number | null;
+  /**
+   * Another number each time that something has happened from outside: a broker, a resource or the policy changed. Nothing
+   * that has moved in this phase is moved again for the sake of levels (placement.md, "Calm").
+   */
+  readonly phase: number;
 }
 
 /** What only the Raft leader's memory holds: what leaders reported since it leads. */

@@ -47,6 +47,8 @@ export class SimCluster {
   /** Cluster time. It begins where the file was exported. */
   nowMs: number;
   readonly #timeMs: number | undefined;
+  /** As the file has it, and one more with each change to a broker, a resource or the policy. */
+  phase: number;
   /** Passes begun since the start. */
   pass = 0;
 
@@ -54,6 +56,7 @@ export class SimCluster {
     this.policy = file.policy;
     this.#timeMs = file.timeMs;
     this.nowMs = file.timeMs ?? 0;
+    this.phase = file.phase ?? 0;
     for (const broker of file.brokers) {
       const silent = broker.lifecycle === 'down' || broker.lifecycle === 'left';
       this.brokers.set(broker.id, silent ? { ...broker, downSinceMs: broker.downSinceMs ?? 0 } : broker);
@@ -154,6 +157,7 @@ export class SimCluster {
       assignments: [...this.#assignments.values()],
       policy: this.policy,
       firstRegisteredAtMs: this.#firstRegisteredAtMs,
+      phase: this.phase,
     };
   }
 
@@ -204,7 +208,7 @@ export class SimCluster {
   #write(step: Step): FinishedMove | null {
     const current = this.#assignments.get(step.shard);
     const finished = current === undefined ? null : this.#finishedBy(step, current);
-    const row = writeStep(current, step, { maxGeneration: this.#maxGeneration });
+    const row = writeStep(current, step, { maxGeneration: this.#maxGeneration, phase: this.phase });
     this.put(row);
     if (row.move === null) this.#forgetMove(row);
     else if (row.move.to !== current?.move?.to) this.#noteMove(row, row.move);
@@ -213,8 +217,9 @@ export class SimCluster {
   }
 
   file(): ClusterFile {
-    const { policy } = this;
+    const { policy, phase } = this;
     return clusterFile({
+      phase,
       timeMs: this.#timeMs === undefined ? undefined : this.nowMs,
       brokers: this.brokers.values(),
       resources: this.resources.values(),

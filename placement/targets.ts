@@ -1,5 +1,6 @@
 import { NO_CAP } from './broker-table.ts';
 import { Rendezvous } from './hash.ts';
+import { hasLed } from './moved.ts';
 import { chooseRemainders } from './remainder-flow.ts';
 import { COPIES, FORBIDDEN, HANDS_OVER, KEEPS, WAITS } from './remainder-problem.ts';
 import { outside, type ShareBook } from './share-book.ts';
@@ -55,23 +56,35 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
   const open: number[] = [];
   const take: number[] = [];
   const times = new Map<Shares, number>();
+  const fixed = new Int32Array(count);
+  const staying = stayingLeaders(view);
   for (let r = 0; r < view.resourceCount; r++) {
     const row = rows.of(r);
     times.set(row, (times.get(row) ?? 0) + 1);
     if (row.whole > 0) target.set(row.floor, r * count);
-    const left = (totals[r] ?? 0) - row.whole;
-    if (left <= 0 || row.open === 0) continue;
+    let left = (totals[r] ?? 0) - row.whole;
+    let eligible = row.open;
+    // What has moved in this phase stays: its broker has its part of the remainder already.
+    const stays = staying.get(r) ?? [];
+    for (let b = 0; b < stays.length && left > 0; b++) {
+      const floor = row.floor[b] ?? 0;
+      if ((stays[b] ?? 0) <= floor || (row.ceiling[b] ?? 0) <= floor) continue;
+      target[r * count + b] = floor + 1;
+      fixed[b] = (fixed[b] ?? 0) + 1;
+      left--;
+      eligible--;
+    }
+    if (left <= 0 || eligible === 0) continue;
     open.push(r);
-    take.push(Math.min(left, row.open));
+    take.push(Math.min(left, eligible));
   }
-  const fixed = new Int32Array(count);
   for (const [row, n] of times) row.floor.forEach((floor, b) => (fixed[b] = (fixed[b] ?? 0) + n * floor));
   const cluster = rows.cluster;
   const least = Int32Array.from(cluster.floor, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
   const most = Int32Array.from(cluster.ceiling, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
   const rendezvous = new Rendezvous(view.brokers.ids);
   const rankings = open.map((r) => rendezvous.of(view.resourceKeys[r] ?? ''));
-  const { cost, gives } = remainderCosts(view, open, rows.of, unled);
+  const { cost, gives } = remainderCosts(view, open, rows.of, { unled, target });
   const picked = chooseRemainders({
     rows: open.length,
     brokers: count,
@@ -99,6 +112,20 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
     bounded: hasCaps(view),
     settled: false,
   };
+}
+
+/** By resource that has any, then broker: leaderships that have moved in this phase and stay. */
+function stayingLeaders(view: View): ReadonlyMap<number, Int32Array> {
+  const staying = new Map<number, Int32Array>();
+  for (const s of view.movedLeaders) {
+    if (!hasLed(view, s)) continue;
+    const r = view.resource(s);
+    const counts = staying.get(r) ?? new Int32Array(view.brokers.count);
+    staying.set(r, counts);
+    const b = view.nextLeader(s);
+    counts[b] = (counts[b] ?? 0) + 1;
+  }
+  return staying;
 }
 
 /** Every shard is led by a live broker, every resource and the totals are within floor and ceiling. */
@@ -203,7 +230,7 @@ function remainderCosts(
   view: View,
   open: readonly number[],
   of: (r: number) => Shares,
-  unled: Int32Array,
+  { unled, target }: { readonly unled: Int32Array; readonly target: Int32Array },
 ): { readonly cost: Uint8Array; readonly gives: Uint8Array } {
   const { count, live } = view.brokers;
   const cost = new Uint8Array(open.length * count).fill(FORBIDDEN);
@@ -218,6 +245,7 @@ function remainderCosts(
     const given = countReady(view, r, floor, { ready, stuck, gives: ofRow }) + (unled[r] ?? 0);
     for (let b = 0; b < count; b++) {
       if (live[b] === 0 || (ceiling[b] ?? 0) <= (floor[b] ?? 0)) continue;
+      if ((target[r * count + b] ?? 0) > (floor[b] ?? 0)) continue;
       const led = view.tally.leadersOf(r, b);
       const lacks = Math.max(0, (floor[b] ?? 0) - led);
       const at = i * count + b;

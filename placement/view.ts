@@ -10,8 +10,9 @@ import {
   type Resource,
   type ZonePolicy,
 } from './model.ts';
+import { hasLed } from './moved.ts';
 import type { Reports, ShardReport, Snapshot } from './plan-types.ts';
-import type { ShardMove } from './shard-move.ts';
+import { shardMove, type ShardMove } from './shard-move.ts';
 import { Tally } from './tally.ts';
 
 const NO_COPIES: readonly number[] = Object.freeze([]);
@@ -26,6 +27,7 @@ export class View {
   readonly nowMs: number;
   readonly policy: Policy;
   readonly firstRegisteredAtMs: number | null;
+  readonly phase: number;
   readonly reports: Reports;
   readonly held: Holds;
   readonly brokers: BrokerTable;
@@ -45,6 +47,8 @@ export class View {
   /** By shard: 1 once this pass has a step for it; at most one step a shard and pass. */
   readonly touched: Uint8Array;
   readonly tally: Tally;
+  /** Shards whose leadership has moved, in this phase or in another. In no order. */
+  readonly movedLeaders: number[] = [];
   /** Only shards whose moves failed at most so often are free: the others are at the back of the queue. */
   failedLimit = Infinity;
   readonly #copies: (readonly number[])[];
@@ -64,6 +68,7 @@ export class View {
     this.nowMs = snapshot.nowMs;
     this.policy = snapshot.policy;
     this.firstRegisteredAtMs = snapshot.firstRegisteredAtMs;
+    this.phase = snapshot.phase;
     this.reports = reports;
     this.held = held;
     this.brokers = new BrokerTable(snapshot.brokers);
@@ -101,6 +106,7 @@ export class View {
       if (rows[first + number] !== undefined) throw new Error(`${row.shard} is assigned twice`);
       rows[first + number] = row;
       this.#read(first + number, row);
+      if (row.moved?.leader === true) this.movedLeaders.push(first + number);
     }
     this.rows = this.#rows = rows;
   }
@@ -130,10 +136,10 @@ export class View {
 
   /** The cluster as it will be once every move in flight has finished. Neither view shows what is done to the other. */
   settled(): View {
-    const { nowMs, policy, firstRegisteredAtMs, resources } = this;
+    const { nowMs, policy, firstRegisteredAtMs, phase, resources } = this;
     const assignments = this.rows.filter((row) => row !== undefined);
     const rows = { brokers: this.brokers.rows, resources, assignments };
-    const settled = new View({ nowMs, policy, firstRegisteredAtMs, ...rows }, this.reports, this.held);
+    const settled = new View({ nowMs, policy, firstRegisteredAtMs, phase, ...rows }, this.reports, this.held);
     settled.failedLimit = this.failedLimit;
     for (let s = 0; s < this.shardCount; s++) {
       if (this.counts[s] === 0) continue;
@@ -153,20 +159,7 @@ export class View {
     this.leader[s] = index(row.leader);
     this.#copies[s] = copies;
     this.#inSync[s] = row.inSync === row.replicas ? copies : row.inSync.map(index);
-    const { move } = row;
-    if (move !== null) {
-      this.#setMove(s, {
-        role: move.role,
-        step: move.step,
-        reason: move.reason,
-        from: this.brokers.find(move.from),
-        to: index(move.to),
-        drops: this.brokers.find(move.drops),
-        copied: move.copied,
-        startedAtMs: move.startedAtMs,
-        progressAtMs: move.progressAtMs,
-      });
-    }
+    if (row.move !== null) this.#setMove(s, shardMove(row.move, this.brokers));
     for (const b of copies) this.tally.addHeld(b, 1);
     this.counts[s] = this.leaderServes(s) ? 1 : 0;
     this.#finish(s);
@@ -315,10 +308,11 @@ export class View {
     return this.failedMoves(s) <= this.failedLimit;
   }
 
-  /** As `free`, and a move of the role is not held in this pass. */
+  /** As `free`, a move of the role is not held in this pass, and a leadership has not moved already. */
   mayStart(s: number, role: MoveRole): boolean {
+    if (!this.free(s) || (role === 'leader' && hasLed(this, s))) return false;
     const held = this.held.waits[role];
-    return this.free(s) && (held.size === 0 || !held.has(this.shardKey(s)));
+    return held.size === 0 || !held.has(this.shardKey(s));
   }
 
   /** Moves of the shard given up since the last that finished. */

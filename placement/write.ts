@@ -1,4 +1,5 @@
 import type { Assignment, Broker, Policy } from './model.ts';
+import { movedBy } from './moved.ts';
 import type { DecidedAssignment, Step } from './plan-types.ts';
 import type { MoveSlots } from './slots.ts';
 
@@ -8,14 +9,15 @@ export type DecidedStep = Pick<Step, 'step' | 'shard' | 'expect' | 'requires' | 
 /**
  * The row that a decided step makes of `current`. The only way a decision becomes a row, live and simulated.
  * The generation is one above the row's own, or one above `maxGeneration` (the highest any shard ever had) for
- * a new shard, so that a name deleted and created again cannot be mistaken.
+ * a new shard, so that a name deleted and created again cannot be mistaken. What has moved in this phase stays noted.
  */
 export function writeStep(
   current: Assignment | undefined,
-  step: Pick<DecidedStep, 'shard' | 'opensEpoch' | 'next'>,
-  counters: { readonly maxGeneration: number },
+  step: Pick<DecidedStep, 'step' | 'shard' | 'opensEpoch' | 'next'>,
+  { maxGeneration, phase }: { readonly maxGeneration: number; readonly phase: number },
 ): Assignment {
-  const generation = (current?.generation ?? counters.maxGeneration) + 1;
+  const generation = (current?.generation ?? maxGeneration) + 1;
+  const moved = movedBy(current, step, phase);
   const { leader, replicas, inSync, state, failedMoves, move } = step.next;
   return {
     shard: step.shard,
@@ -27,6 +29,7 @@ export function writeStep(
     state,
     failedMoves,
     move,
+    ...(moved === undefined ? {} : { moved }),
   };
 }
 

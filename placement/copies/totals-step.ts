@@ -1,3 +1,4 @@
+import { reverses } from '../moved.ts';
 import type { View } from '../view.ts';
 import { better, type Candidate } from './candidate.ts';
 import { allLive, squaredChange, zoneChange } from './measure.ts';
@@ -195,7 +196,7 @@ function lookAt(
         if (uneven + (added[i] ?? 0) > 0 || set.includes(to) || view.holds(s, to)) continue;
         if (!keepsZones(targets, r, set, from, to)) continue;
         isBarren = false;
-        if (!isMovable || !among.ok(from, to, s)) continue;
+        if (!isMovable || reverses(view, s, from, to) || !among.ok(from, to, s)) continue;
         const candidate = { shard: s, from, to, key: [view.failedMoves(s), totals] };
         if (better(targets, candidate, best)) best = candidate;
       }

@@ -1,3 +1,4 @@
+import { reverses } from '../moved.ts';
 import type { View } from '../view.ts';
 import { allLive, moveChange, replaced, zoneChange, zoneFault } from './measure.ts';
 import { rejectedFor, type FollowerMove, type MoveCheck } from './step.ts';
@@ -63,7 +64,8 @@ function repair(view: View, targets: CopyTargets, s: number, ok: MoveCheck): Fou
   for (const from of set) {
     if (from === view.nextLeader(s)) continue;
     for (const to of view.brokers.liveList) {
-      if (view.holds(s, to) || set.includes(to) || view.room(to) <= 0 || !ok(from, to, s)) continue;
+      if (view.holds(s, to) || set.includes(to) || view.room(to) <= 0) continue;
+      if (reverses(view, s, from, to) || !ok(from, to, s)) continue;
       const { fault, zones } = zoneChange(view, targets, { r, copies: set, from, to });
       if (fault >= 0) continue;
       const gain = moveChange(view, targets, { r, from, to });

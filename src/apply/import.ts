@@ -85,7 +85,8 @@ function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
     state.putResource({ ...resource, createdRevision: state.appliedIndex });
     yield;
   }
-  for (const row of rows.assignments) {
+  // What moved elsewhere moved in another phase.
+  for (const { moved: _elsewhere, ...row } of rows.assignments) {
     state.putAssignment({
       ...row,
       generation: row.generation + offset,

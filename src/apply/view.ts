@@ -33,6 +33,9 @@ export function liveView(current: () => StateView): StateView {
     get policyRevision() {
       return current().policyRevision;
     },
+    get phase() {
+      return current().phase;
+    },
     get firstRegisteredAtMs() {
       return current().firstRegisteredAtMs;
     },

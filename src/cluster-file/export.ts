@@ -10,6 +10,7 @@ const ROWS_PER_STEP = 2_000;
  */
 export function* exportCluster(state: StateView, nowMs: number): Generator<void, ClusterFile, void> {
   const taken = state.assignments.list();
+  const { phase } = state;
   const rows = {
     brokers: [...state.brokers.values()],
     resources: [...state.resources.values()],
@@ -19,11 +20,14 @@ export function* exportCluster(state: StateView, nowMs: number): Generator<void,
   const timed = rows.brokers.some(isSilent) || (yield* hasTimed(taken));
   const file = clusterFile({ timeMs: timed ? nowMs : undefined, ...rows });
   const assignments: Assignment[] = [];
+  let hasMoved = false;
   for (const row of yield* inShardOrder(taken)) {
-    assignments.push(assignmentRow(row));
+    const assignment = assignmentRow(row, phase);
+    hasMoved ||= assignment.moved !== undefined;
+    assignments.push(assignment);
     if (assignments.length % ROWS_PER_STEP === 0) yield;
   }
-  return { ...file, assignments };
+  return { ...file, assignments, ...(hasMoved ? { phase } : {}) };
 }
 
 /** A broker whose row carries a time that the planner compares with now. A settled cluster's export stays the same. */

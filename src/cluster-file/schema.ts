@@ -64,6 +64,12 @@ const moveSchema = z.strictObject({
   progressAtMs: timeMs.default(0),
 });
 
+const movedSchema = z.strictObject({
+  phase: count.default(0),
+  leader: z.boolean().default(false),
+  copies: z.array(z.strictObject({ from: id, to: id })).default([]),
+});
+
 export const assignmentSchema = z
   .strictObject({
     shard: z.string(),
@@ -75,8 +81,9 @@ export const assignmentSchema = z
     state: z.enum(ASSIGNMENT_STATES).optional(),
     failedMoves: count.default(0),
     move: moveSchema.nullable().default(null),
+    moved: movedSchema.optional(),
   })
-  .transform(({ move, ...row }): Assignment => {
+  .transform(({ move, moved, ...row }): Assignment => {
     const inSync = row.inSync ?? row.replicas;
     return {
       ...row,
@@ -92,6 +99,7 @@ export const assignmentSchema = z
               // A destination that is still out of sync is being copied to.
               copied: move.copied ?? !inSync.includes(move.to),
             },
+      ...(moved === undefined ? {} : { moved }),
     };
   });
 
@@ -125,6 +133,7 @@ export const clusterFileSchema = z.strictObject({
   resources: z.array(resourceSchema),
   assignments: z.array(assignmentSchema).default([]),
   policy: policyPatchSchema.default({}).transform((patch): Policy => ({ ...DEFAULT_POLICY, ...patch })),
+  phase: count.max(MAX_COUNTER).optional(),
 });
 
 export type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

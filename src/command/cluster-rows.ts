@@ -115,15 +115,17 @@ function assignmentProblem(
       `assignment ${shard}: epoch ${assignment.epoch} must be 1 to its generation ${assignment.generation}`,
     );
   }
-  const { generation, failedMoves, move } = assignment;
+  const { generation, failedMoves, move, moved } = assignment;
   const startedAtMs = move?.startedAtMs ?? null;
   const progressAtMs = move?.progressAtMs ?? null;
-  return counterProblem(`assignment ${shard}`, { generation, failedMoves, startedAtMs, progressAtMs });
+  const phase = moved?.phase ?? null;
+  return counterProblem(`assignment ${shard}`, { generation, failedMoves, startedAtMs, progressAtMs, phase });
 }
 
-function namedBy({ leader, replicas, inSync, move }: Assignment): string[] {
+function namedBy({ leader, replicas, inSync, move, moved }: Assignment): string[] {
   const named = [leader, ...replicas, ...inSync];
   if (move !== null) named.push(move.to, ...[move.from, move.drops].filter((id) => id !== null));
+  for (const { from, to } of moved?.copies ?? []) named.push(from, to);
   return named;
 }
 

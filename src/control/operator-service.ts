@@ -198,7 +198,7 @@ async function explain(tenure: Tenure, state: StateView, shard: string): Promise
   return {
     revision: state.revision,
     shard,
-    assignment: row === undefined ? null : assignmentRow(row),
+    assignment: row === undefined ? null : assignmentRow(row, state.phase),
     decision: row?.decision ?? null,
     place: answer.place,
     offsets: tenure.reports.offsets(shard),

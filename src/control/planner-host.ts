@@ -114,6 +114,7 @@ export function snapshotOf(state: StateView, nowMs: number): Snapshot {
     assignments: state.assignments.list(),
     policy: state.policy,
     firstRegisteredAtMs: state.firstRegisteredAtMs,
+    phase: state.phase,
   };
 }
 

@@ -40,6 +40,7 @@ export interface PlannerFacts {
   readonly input: PlanInput;
   readonly policy: Policy;
   readonly firstRegisteredAtMs: number | null;
+  readonly phase: number;
 }
 
 /**

@@ -145,8 +145,8 @@ class PlannerThread {
     return { plan: id, rest: { minimumLeaderMoves, nextDeadlineMs, levels } };
   }
 
-  #snapshot({ input: { nowMs }, policy, firstRegisteredAtMs }: PlannerFacts): Snapshot {
-    return { nowMs, policy, firstRegisteredAtMs, ...this.#rows() };
+  #snapshot({ input: { nowMs }, policy, firstRegisteredAtMs, phase }: PlannerFacts): Snapshot {
+    return { nowMs, policy, firstRegisteredAtMs, phase, ...this.#rows() };
   }
 
   #rows(): Pick<Snapshot, 'brokers' | 'resources' | 'assignments'> {

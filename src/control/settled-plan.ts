@@ -41,7 +41,7 @@ export class SettledPlan {
 
   /** `rows` is asked for only where they are to be planned from. */
   plan(facts: Facts, reports: Reports, rows: () => Rows): PassPlan {
-    const rules = JSON.stringify([facts.policy, facts.firstRegisteredAtMs]);
+    const rules = JSON.stringify([facts.policy, facts.firstRegisteredAtMs, facts.phase]);
     const kept = this.#kept;
     if (kept?.rules === rules && stands(kept, facts.nowMs, reports)) return kept.plan;
     this.#kept = null;

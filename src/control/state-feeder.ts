@@ -69,7 +69,7 @@ export class StateFeeder {
     const send = (shard: string): void => {
       const row = state.assignments.get(shard);
       if (row === undefined) rows.goneAssignments.push(shard);
-      else rows.assignments.push(assignmentRow(row));
+      else rows.assignments.push(assignmentRow(row, state.phase));
     };
     this.#assignments.take(rows.room()).forEach(send);
     while (this.#rest !== null && rows.room() > 0) {

@@ -132,8 +132,8 @@ export class WorkerPlanner implements PlannerHost {
       }
       const run = async (link: PlannerLink): Promise<void> => {
         try {
-          const { policy, firstRegisteredAtMs } = this.#state;
-          resolve(await work(link, { input: input(), policy, firstRegisteredAtMs }));
+          const { policy, firstRegisteredAtMs, phase } = this.#state;
+          resolve(await work(link, { input: input(), policy, firstRegisteredAtMs, phase }));
         } catch (error) {
           reject(error);
         }

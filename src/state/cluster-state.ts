@@ -21,6 +21,8 @@ export interface Header {
   readonly policyRevision: number;
   readonly firstRegisteredAtMs: number | null;
   readonly maxGeneration: number;
+  /** Log index of the last change to a broker, a resource or the policy: what moved before it may move again. */
+  readonly phase: number;
   /** Highest incarnation of a broker that was removed: an id that comes again counts on from it. */
   readonly incarnationFloor: number;
   readonly hashAt: { readonly index: number; readonly hash: string };
@@ -36,6 +38,7 @@ const EMPTY: Header = {
   policyRevision: 0,
   firstRegisteredAtMs: null,
   maxGeneration: 0,
+  phase: 0,
   incarnationFloor: 0,
   hashAt: { index: 0, hash: '0000000000000000' },
 };
@@ -106,6 +109,9 @@ export class ClusterState implements StateView {
   }
   get maxGeneration(): number {
     return this.#header.maxGeneration;
+  }
+  get phase(): number {
+    return this.#header.phase;
   }
   get hashAt(): { readonly index: number; readonly hash: string } {
     return this.#header.hashAt;
@@ -257,6 +263,7 @@ export class ClusterState implements StateView {
   #changed(change: Change): void {
     this.#changes.push(change);
     this.#header.revision = this.appliedIndex;
+    if (change.kind !== 'assignment' && change.kind !== 'removed') this.#header.phase = this.appliedIndex;
   }
 
   /** Counts a row in, and out the one that it replaces. */

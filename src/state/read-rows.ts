@@ -3,6 +3,8 @@ import type {
   Broker,
   Lifecycle,
   Move,
+  Moved,
+  MovedCopy,
   Policy,
   Reason,
   Resource,
@@ -101,7 +103,25 @@ export function assignmentFields(f: Fields): Assignment {
     state: f.oneOf('state', ASSIGNMENT_STATES),
     failedMoves: f.integer('failedMoves'),
     move: f.nullable('move', (key) => readMove(f.fields(key))),
+    ...(f.has('moved') ? { moved: readMoved(f.fields('moved')) } : {}),
   };
+}
+
+function readMoved(f: Fields): Moved {
+  const moved = {
+    phase: f.integer('phase'),
+    leader: f.boolean('leader'),
+    copies: f.list('copies', readMovedCopy),
+  };
+  f.end();
+  return moved;
+}
+
+function readMovedCopy(value: unknown, path: string): MovedCopy {
+  const f = new Fields(value, path);
+  const copy = { from: f.string('from'), to: f.string('to') };
+  f.end();
+  return copy;
 }
 
 export function readMove(f: Fields): Move {

@@ -1,4 +1,4 @@
-import { compareStrings, moveRow, policyRow, type Policy } from '../../placement/index.ts';
+import { compareStrings, moveRow, policyRow, type Moved, type Policy } from '../../placement/index.ts';
 import type { Plain } from './hash.ts';
 import type { AssignmentRow, BrokerRow, Decision, ResourceRow } from './types.ts';
 
@@ -52,10 +52,19 @@ export function canonicalAssignment(row: AssignmentRow): Canonical<AssignmentRow
     state: row.state,
     failedMoves: row.failedMoves,
     move: row.move === null ? null : { ...moveRow(row.move) },
+    ...(row.moved === undefined ? {} : { moved: canonicalMoved(row.moved) }),
     drained: row.drained,
     stagedIncarnation: row.stagedIncarnation,
     decision: row.decision === null ? null : canonicalDecision(row.decision),
     revision: row.revision,
+  };
+}
+
+function canonicalMoved(moved: Moved): Canonical<Moved> {
+  return {
+    phase: moved.phase,
+    leader: moved.leader,
+    copies: moved.copies.map(({ from, to }) => ({ from, to })),
   };
 }
 

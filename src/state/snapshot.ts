@@ -108,6 +108,7 @@ function readHeader(f: Fields): Header {
     policyRevision: f.integer('policyRevision'),
     firstRegisteredAtMs: f.nullable('firstRegisteredAtMs', (key) => f.integer(key)),
     maxGeneration: f.integer('maxGeneration'),
+    phase: f.integer('phase'),
     incarnationFloor: f.integer('incarnationFloor'),
     hashAt: { index: hashAt.integer('index'), hash: hashAt.string('hash') },
   };

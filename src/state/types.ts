@@ -63,6 +63,8 @@ export interface StateView {
   readonly firstRegisteredAtMs: number | null;
   /** Highest generation any shard ever had. */
   readonly maxGeneration: number;
+  /** Log index of the last change to a broker, a resource or the policy: what has moved counts from there on. */
+  readonly phase: number;
   /** Hex, 16 digits; equal on all members at equal appliedIndex. */
   readonly stateHash: string;
   /** At the last multiple of 1,000 applied. */

@@ -10,7 +10,7 @@ export function watchedBroker(row: BrokerRow): WatchedBroker {
 
 export function watchedAssignment(row: AssignmentRow, state: StateView): WatchedAssignment {
   const resource = state.resources.get(splitShard(row.shard).resource);
-  return { ...assignmentRow(row), resourceRevision: resource?.createdRevision ?? null };
+  return { ...assignmentRow(row, null), resourceRevision: resource?.createdRevision ?? null };
 }
 
 /** One of the changes that brokers watch, as they are told of it. */

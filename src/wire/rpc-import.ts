@@ -30,6 +30,7 @@ const exported = defineRead({
       resources: z.array(resourceRowSchema),
       assignments: z.array(assignmentRowSchema),
       policy: policySchema,
+      phase: counterSchema.optional(),
     }),
   },
   http: { verb: 'GET', path: '/export' },

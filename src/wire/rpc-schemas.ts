@@ -61,6 +61,12 @@ export const moveRowSchema = z.strictObject({
   progressAtMs: timeMs,
 });
 
+export const movedRowSchema = z.strictObject({
+  phase: counterSchema,
+  leader: z.boolean(),
+  copies: z.array(z.strictObject({ from: idSchema, to: idSchema })),
+});
+
 export const assignmentRowSchema = z.strictObject({
   shard: shardSchema,
   leader: idSchema,
@@ -71,6 +77,7 @@ export const assignmentRowSchema = z.strictObject({
   state: z.enum(['assigning', 'active', 'draining']),
   failedMoves: counterSchema,
   move: moveRowSchema.nullable(),
+  moved: movedRowSchema.exactOptional(),
 }) satisfies z.ZodType<Assignment>;
 
 export const brokerRowSchema = z.strictObject({

@@ -80,7 +80,7 @@ const list = defineRead({
     const items: Assignment[] = [];
     for (const row of rows) {
       if (items.length === limit) return { revision, items, next: items.at(-1)?.shard ?? null };
-      items.push(assignmentRow(row));
+      items.push(assignmentRow(row, state.phase));
     }
     return { revision, items, next: null };
   },
@@ -123,7 +123,7 @@ const show = defineRead({
   handler({ plane: { state } }, { shard }) {
     const row = state.assignments.get(shard);
     if (row === undefined) throw new EvenkeelError('not_found', `no assignment of shard "${shard}"`);
-    return { assignment: assignmentRow(row), decision: row.decision };
+    return { assignment: assignmentRow(row, state.phase), decision: row.decision };
   },
 });
 
@@ -143,8 +143,9 @@ const explain = defineRead({
   async handler(context, { shard }) {
     const explained = await context.askLeader('shard.explain', { shard });
     if (explained === null) throw new EvenkeelError('not_found', `no shard "${shard}"`);
-    const row = context.plane.state.assignments.get(shard);
-    const assignment = row === undefined ? null : assignmentRow(row);
+    const { state } = context.plane;
+    const row = state.assignments.get(shard);
+    const assignment = row === undefined ? null : assignmentRow(row, state.phase);
     return { assignment, decision: row?.decision ?? null, ...asAnswer(explained) };
   },
 });

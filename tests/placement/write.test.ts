@@ -82,15 +82,44 @@ function context(over: Partial<WriteContext> & { brokers?: Broker[] } = {}): Wri
 
 describe('writeStep', () => {
   it('counts the generation on and keeps the epoch unless the step opens one', () => {
-    expect(writeStep(row(), step(), { maxGeneration: 90 })).toMatchObject({ generation: 8, epoch: 4 });
-    expect(writeStep(row(), step({ opensEpoch: true }), { maxGeneration: 90 })).toMatchObject({
+    expect(writeStep(row(), step(), { maxGeneration: 90, phase: 2 })).toMatchObject({
+      generation: 8,
+      epoch: 4,
+    });
+    expect(writeStep(row(), step({ opensEpoch: true }), { maxGeneration: 90, phase: 2 })).toMatchObject({
       generation: 8,
       epoch: 8,
     });
   });
 
+  it('notes what has moved, once it has, and only of this phase', () => {
+    const copy = move({ role: 'follower', step: 'joining', from: 'b2', to: 'b3' });
+    const at = (over: Partial<Assignment>, name: DecidedStep['step']) =>
+      writeStep(row(over), step({ step: name, next: decided() }), { maxGeneration: 90, phase: 2 }).moved;
+    const before = { phase: 2, leader: false, copies: [{ from: 'b4', to: 'b2' }] };
+    expect(at({ move: move() }, 'cutOver')).toEqual({ phase: 2, leader: true, copies: [] });
+    expect(at({ move: copy }, 'seat')).toEqual({
+      phase: 2,
+      leader: false,
+      copies: [{ from: 'b2', to: 'b3' }],
+    });
+    // A copy that was missing has left nobody.
+    expect(at({ move: { ...copy, from: null } }, 'seat')).toBeUndefined();
+    expect(at({ move: copy }, 'abandon')).toBeUndefined();
+    expect(at({ move: copy, moved: before }, 'seat')?.copies).toEqual([
+      { from: 'b4', to: 'b2' },
+      { from: 'b2', to: 'b3' },
+    ]);
+    expect(at({ move: move(), moved: before }, 'fence')).toEqual(before);
+    expect(at({ move: move(), moved: { ...before, phase: 1 } }, 'fence')).toBeUndefined();
+    expect(at({ move: move(), moved: { ...before, phase: 1 } }, 'cutOver')?.copies).toEqual([]);
+  });
+
   it('starts a new shard one above the highest generation ever used, at its own epoch', () => {
-    expect(writeStep(undefined, step(), { maxGeneration: 90 })).toMatchObject({ generation: 91, epoch: 91 });
+    expect(writeStep(undefined, step(), { maxGeneration: 90, phase: 2 })).toMatchObject({
+      generation: 91,
+      epoch: 91,
+    });
   });
 });
 

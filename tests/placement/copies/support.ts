@@ -73,7 +73,7 @@ export function racks(letters: string): BrokerSpec[] {
 
 export function viewOf(from: Cluster): View {
   return new View(
-    { ...from, nowMs: 0, firstRegisteredAtMs: 0 },
+    { ...from, nowMs: 0, firstRegisteredAtMs: 0, phase: 0 },
     { shards: new Map(), leasedUntilMs: new Map() },
   );
 }

@@ -74,6 +74,7 @@ export function snapshot(fields: Partial<Omit<Snapshot, 'policy'>> & { policy?: 
     resources: [],
     assignments: [],
     firstRegisteredAtMs: -1_000_000,
+    phase: 0,
     ...fields,
     policy: policy(fields.policy),
   };

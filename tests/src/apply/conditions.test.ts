@@ -25,6 +25,7 @@ const snapshotOf = (state: StateView): Snapshot => ({
   assignments: state.assignments.list(),
   policy: state.policy,
   firstRegisteredAtMs: state.firstRegisteredAtMs,
+  phase: state.phase,
 });
 
 /** What a leader decided of the state as it was. */

@@ -53,6 +53,17 @@ describe('an import', () => {
     expect(h.assignment().stagedIncarnation).toBe(h.broker('b2').incarnation - 1);
   });
 
+  it('forgets what had moved elsewhere', () => {
+    const h = new Harness();
+    const moved = { phase: 1, leader: true, copies: [{ from: 'b2', to: 'b1' }] };
+    for (const command of importOf({
+      ...rows(),
+      assignments: [assignmentRow('stream:s/0', ['b1', 'b2'], { moved })],
+    }))
+      h.ok(command);
+    expect(h.assignment()).not.toHaveProperty('moved');
+  });
+
   it('brings cluster time up to the latest time of the file', () => {
     const h = new Harness();
     for (const command of importOf(rows())) h.ok(command);

@@ -1,6 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Move } from '../../../placement/index.ts';
 import { MAX_DETAIL_CHARS, MAX_PLACEMENT_ROWS, type RowResult } from '../../../src/command/index.ts';
+import { Machine } from '../../../src/apply/index.ts';
+import { exportCluster } from '../../../src/cluster-file/index.ts';
+import { ChangeRing } from '../../../src/watch/index.ts';
+import { drained } from '../../support/drained.ts';
 import { decided, Harness } from './harness.ts';
 
 let h: Harness;
@@ -122,6 +126,46 @@ describe('a move', () => {
       decision: { step: 'stage' },
     });
     expect(h.confirm('b2')).toBe('accepted');
+  });
+
+  it('is noted as moved until a broker, a resource or the policy changes, and lives on in snapshots and exports', () => {
+    const { phase } = h.state;
+    stage();
+    expect(h.assignment()).not.toHaveProperty('moved');
+    fence();
+    h.report('b1', [{ drained: true }]);
+    cutOver();
+    const moved = { phase, leader: true, copies: [] };
+    expect(h.assignment().moved).toEqual(moved);
+    h.confirm('b2');
+    expect(h.state.phase).toBe(phase);
+    expect(h.assignment().moved).toEqual(moved);
+
+    const copy = new Machine(new ChangeRing());
+    copy.restore(h.machine.snapshot(), h.state.appliedIndex);
+    expect(copy.view.phase).toBe(phase);
+    expect(copy.view.assignments.get('stream:s/0')?.moved).toEqual(moved);
+    expect(copy.view.stateHash).toBe(h.state.stateHash);
+    const file = drained(exportCluster(h.state, 0));
+    expect([file.phase, file.assignments[0]?.moved]).toEqual([phase, moved]);
+
+    const begun = (change: () => void): boolean => {
+      const before = h.state.phase;
+      change();
+      return h.state.phase > before && h.state.phase === h.state.appliedIndex;
+    };
+    expect(begun(() => h.register('b4'))).toBe(true);
+    expect(begun(() => h.ok({ type: 'setDrain', broker: 'b4', drain: true }))).toBe(true);
+    expect(begun(() => h.create('t'))).toBe(true);
+    const patch = { maxConcurrentMoves: 3 };
+    expect(begun(() => h.ok({ type: 'setPolicy', expectedRevision: null, patch }))).toBe(true);
+    expect(begun(() => void h.place({ shard: 'stream:s/1', next: decided(['b1', 'b2']) }))).toBe(false);
+    const later = drained(exportCluster(h.state, 0));
+    expect(later).not.toHaveProperty('phase');
+    expect(later.assignments[0]).not.toHaveProperty('moved');
+    // The next write of the row forgets it.
+    h.place({ step: 'stage', next: decided(['b2', 'b1'], { state: 'active', move: null }) });
+    expect(h.assignment()).not.toHaveProperty('moved');
   });
 
   it('waits for a slot, which frees as the one before it finishes', () => {

@@ -96,6 +96,17 @@ describe('defaults', () => {
     expect(copying).toMatchObject({ state: 'active', move: { copied: true } });
   });
 
+  it('keep what has moved in the phase of the file, and of no other', () => {
+    const moved = { leader: true, copies: [{ from: 'b1', to: 'b2' }] };
+    const read = (over: object, phase?: number) =>
+      readClusterFile({ ...assignment({ moved: over }), ...(phase === undefined ? {} : { phase }) });
+    expect(read({ leader: true }).assignments[0]?.moved).toEqual({ phase: 0, leader: true, copies: [] });
+    expect(read({ phase: 7, ...moved }, 7).assignments[0]?.moved).toEqual({ phase: 7, ...moved });
+    expect(read({ phase: 7, ...moved }, 7).phase).toBe(7);
+    expect(read({ phase: 6, ...moved }, 7)).not.toHaveProperty('phase');
+    expect(read({ phase: 6, ...moved }, 7).assignments[0]).not.toHaveProperty('moved');
+  });
+
   it('keep the policy’s other keys where some are given', () => {
     const { policy } = readClusterFile(file({ policy: { maxConcurrentMoves: 5 } }), 'c.json');
     expect(policy).toEqual({ ...DEFAULT_POLICY, maxConcurrentMoves: 5 });
@@ -188,6 +199,17 @@ describe('a file that is wrong is refused by name', () => {
     ['a move that drops a stranger', move({ drops: 'b9' }), /names "b9"/],
     ['a leader move that joins', move({ step: 'joining' }), /cannot be at step joining/],
     ['a leader move from a follower', move({ from: 'b2', to: 'b1' }), /from the leader b1/],
+    [
+      'a copy that has moved from a stranger',
+      assignment({ moved: { copies: [{ from: 'b9', to: 'b2' }] } }),
+      /names "b9"/,
+    ],
+    ['a phase past its limit', assignment({ moved: { phase: 2 ** 52 + 1 } }), /phase/],
+    [
+      'an unknown key of what has moved',
+      assignment({ moved: { led: true } }),
+      /assignments\[0\].moved: "led"/,
+    ],
     ['a move without a reason', move({ reason: undefined }), /assignments\[0\].move.reason/],
     [
       'a policy past its limit',

@@ -114,6 +114,7 @@ describe('the answer of a settled cluster', () => {
     ],
     policy: DEFAULT_POLICY,
     firstRegisteredAtMs: 0,
+    phase: 1,
   });
   const quiet = { shards: new Map(), leasedUntilMs: new Map() };
 
@@ -128,9 +129,9 @@ describe('the answer of a settled cluster', () => {
 
   it('stands as long as nothing changes, and where what changes leaves it as it is', () => {
     const settled = new SettledPlan();
-    const { policy, firstRegisteredAtMs, assignments } = snapshot(20_000, 'b00');
+    const { policy, firstRegisteredAtMs, phase, assignments } = snapshot(20_000, 'b00');
     const first = ask(settled, snapshot(20_000, 'b00'));
-    const facts = { nowMs: 30_000, policy: { ...policy }, firstRegisteredAtMs };
+    const facts = { nowMs: 30_000, policy: { ...policy }, firstRegisteredAtMs, phase };
     expect(settled.plan(facts, quiet, unasked)).toBe(first);
     const leased = { ...quiet, leasedUntilMs: new Map([['b00', 40_000]]) };
     expect(settled.plan(facts, leased, unasked)).toBe(first);
