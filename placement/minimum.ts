@@ -1,6 +1,6 @@
 import { matchHandovers, type Offer } from './handover-matching.ts';
 import { isClear } from './leader-moves.ts';
-import { couldLead } from './leader-start.ts';
+import { couldLead, mustCopy } from './leader-start.ts';
 import type { Pass } from './pass.ts';
 import { hasLed } from './moved.ts';
 import { mayRunShort } from './room.ts';
@@ -20,7 +20,7 @@ export function minimumLeaderMoves(pass: Pass): number | null {
   if (targets.settled) return sum;
   for (let r = 0; r < view.resourceCount; r++) {
     const moves = movesOf(pass, r);
-    if (moves > 0 && possibleMoves(pass, r, couldLeadWhole) < moves) return null;
+    if (moves > 0 && (isBehind(pass, r) || possibleMoves(pass, r, couldLeadWhole) < moves)) return null;
     sum += moves;
   }
   return sum;
@@ -35,6 +35,24 @@ function movesOf(pass: Pass, r: number): number {
     moves += Math.max(0, (led[b] ?? 0) - (live[b] === 1 ? (row[b] ?? 0) : 0));
   }
   return moves;
+}
+
+/**
+ * A leadership that is to move has a copy, out of sync, on a broker that is to take one: it cannot go there now, and who goes
+ * there instead is found move by move.
+ */
+function isBehind(pass: Pass, r: number): boolean {
+  const { view } = pass;
+  const { live, liveList } = view.brokers;
+  const gives = (b: number): boolean =>
+    live[b] === 0 || view.tally.leadersOf(r, b) > targetOf(pass, r, b);
+  const needing = [...liveList].filter((b) => view.tally.leadersOf(r, b) < targetOf(pass, r, b));
+  const end = view.firstShard[r + 1] ?? 0;
+  for (let s = view.firstShard[r] ?? 0; s < end; s++) {
+    if (view.counts[s] === 0 || !gives(view.nextLeader(s))) continue;
+    if (needing.some((b) => view.holds(s, b) && mustCopy(pass, s, b))) return true;
+  }
+  return false;
 }
 
 function targetOf({ view, targets }: Pass, r: number, b: number): number {
