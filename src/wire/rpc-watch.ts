@@ -140,7 +140,7 @@ class Watch {
     const { revision, changes } = set;
     const next = from + ROWS_PER_NOTIFICATION;
     const more = next < changes.length ? { more: true } : {};
-    const part = changes.slice(from, next).map((change) => changeFields(change, this.#plane.state.phase));
+    const part = changes.slice(from, next).map(changeFields);
     this.#notify('watch.changes', { revision, changes: part, ...more });
     if (next < changes.length) {
       this.#clock.defer(() => this.#pushPart(set, next));
@@ -190,9 +190,7 @@ class Watch {
     const done = next >= head.length + rows.length;
     const part = rows.slice(Math.max(0, offset - head.length), Math.max(0, next - head.length));
     const changes = part.map((assignment) => ({ kind: 'assignment', assignment, previous: null }) as const);
-    const chunk = [...head.slice(offset, next), ...changes].map((change) =>
-      changeFields(change, this.#plane.state.phase),
-    );
+    const chunk = [...head.slice(offset, next), ...changes].map(changeFields);
     this.#notify('watch.snapshot', { revision, rows: chunk, done });
     if (done) {
       this.#sent = revision;
@@ -219,11 +217,11 @@ class Watch {
   }
 }
 
-/** A change as watchers see it: rows with the cluster file's fields. */
-function changeFields(change: Change, phase: number): object {
+/** A change as watchers see it: rows with the cluster file's fields, but for what has moved, which changes without a row. */
+function changeFields(change: Change): object {
   switch (change.kind) {
     case 'assignment':
-      return { kind: change.kind, assignment: assignmentRow(change.assignment, phase) };
+      return { kind: change.kind, assignment: assignmentRow(change.assignment, null) };
     case 'broker':
       return { kind: change.kind, broker: brokerRow(change.broker) };
     case 'resource':
