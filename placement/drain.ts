@@ -96,7 +96,7 @@ function drainByCopying(pass: Pass, moves: LeaderMoves, r: number): void {
 function anyDestination(pass: Pass, s: number): number {
   const { view, targets } = pass;
   const r = view.resource(s);
-  const ranking = pass.rendezvous.of(view.shardKey(s));
+  const ranking = pass.rankings.of(s);
   const above = (b: number): number => view.tally.leadersOf(r, b) - targets.of(r, b);
   const inOrder = (a: number, b: number): number =>
     above(a) - above(b) ||

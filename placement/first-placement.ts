@@ -54,14 +54,14 @@ function noRoom(pass: Pass, factor: number): string {
 
 /** Step 0, the new and the ephemeral: all leaders first, then the followers of the new. */
 export function placeAll(pass: Pass, fresh: readonly number[], ephemeral: readonly number[]): void {
-  const { view, targets, rendezvous } = pass;
+  const { view, targets, rankings } = pass;
   const placer = new Placer(view, targets);
   const placed: number[] = [];
   const whys: Why[] = [];
   for (const s of ephemeral) replaceEphemeral(pass, placer, s);
   for (const s of fresh) {
     const r = view.resource(s);
-    const seat = placer.seat(r, rendezvous.of(view.shardKey(s)), []);
+    const seat = placer.seat(r, rankings.of(s), []);
     if (seat === null) {
       pass.refuse(s, 'no_room', noRoom(pass, view.factor(r)));
       continue;
@@ -104,7 +104,7 @@ function replaceEphemeral(pass: Pass, placer: Placer, s: number): void {
   const old = view.leader[s] ?? NONE;
   const kept = keptThrough(pass, s, NONE);
   const holders = kept.copies.filter((b) => view.brokers.live[b] === 1);
-  const seat = placer.seat(view.resource(s), pass.rendezvous.of(view.shardKey(s)), holders);
+  const seat = placer.seat(view.resource(s), pass.rankings.of(s), holders);
   if (seat === null) {
     const lost = `${view.brokers.id(old)} led it and does not serve; no live broker has room`;
     pass.refuse(s, view.brokers.liveList.length === 0 ? 'no_live_broker' : 'no_room', lost);

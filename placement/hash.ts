@@ -22,9 +22,14 @@ function finish(lane: number): number {
 
 /** The high lane of a text's hash, an int32. */
 export function hashHigh(text: string): number {
-  let h = FNV_OFFSET | 0;
+  return finish(addHigh(FNV_OFFSET | 0, text));
+}
+
+/** What a lane comes to as a text is added to those before. */
+function addHigh(lane: number, text: string): number {
+  let h = lane;
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), FNV_PRIME);
-  return finish(h);
+  return h;
 }
 
 /** The low lane of a text's hash, an int32. */
@@ -42,43 +47,67 @@ export function scoreLane(keyLane: number, brokerLane: number): number {
   return finish(keyLane ^ brokerLane) >>> 0;
 }
 
+/** Brokers' ids in the order of their index, and both lanes of each. */
+interface Lanes {
+  readonly ids: readonly string[];
+  readonly high: Int32Array;
+  readonly low: Int32Array;
+}
+
 /** The scores of one set of brokers; `ids` are theirs in the order of the index. */
 export class Rendezvous {
-  readonly #ids: readonly string[];
-  readonly #high: Int32Array;
-  readonly #low: Int32Array;
+  readonly #brokers: Lanes;
 
   constructor(ids: readonly string[]) {
-    this.#ids = ids;
-    this.#high = Int32Array.from(ids, hashHigh);
-    this.#low = Int32Array.from(ids, hashLow);
+    this.#brokers = { ids, high: Int32Array.from(ids, hashHigh), low: Int32Array.from(ids, hashLow) };
   }
 
   /** The order of brokers for one key. */
   of(key: string): Ranking {
-    return new Ranking(key, this.#ids, this.#high, this.#low);
+    return this.stem(key).of('');
+  }
+
+  /** For keys that begin alike. */
+  stem(begin: string): Stem {
+    return new Stem(this.#brokers, begin);
+  }
+}
+
+/** The beginning of keys, hashed once for all of them. */
+export class Stem {
+  readonly #brokers: Lanes;
+  readonly #begin: string;
+  readonly #lane: number;
+
+  constructor(brokers: Lanes, begin: string) {
+    this.#brokers = brokers;
+    this.#begin = begin;
+    this.#lane = addHigh(FNV_OFFSET | 0, begin);
+  }
+
+  /** The order of brokers for the key that ends so. */
+  of(end: string): Ranking {
+    return new Ranking(this.#brokers, { begin: this.#begin, end, high: finish(addHigh(this.#lane, end)) });
   }
 }
 
 /** Brokers in the order of their score for one key. */
 export class Ranking {
+  readonly #brokers: Lanes;
+  readonly #begin: string;
+  readonly #end: string;
   readonly #keyHigh: number;
-  readonly #key: string;
-  readonly #ids: readonly string[];
-  readonly #high: Int32Array;
-  readonly #low: Int32Array;
 
-  constructor(key: string, ids: readonly string[], high: Int32Array, low: Int32Array) {
-    this.#key = key;
-    this.#keyHigh = hashHigh(key);
-    this.#ids = ids;
-    this.#high = high;
-    this.#low = low;
+  constructor(brokers: Lanes, key: { readonly begin: string; readonly end: string; readonly high: number }) {
+    this.#brokers = brokers;
+    this.#begin = key.begin;
+    this.#end = key.end;
+    this.#keyHigh = key.high;
   }
 
   /** The high lane of a broker's score, unsigned 32 bits. Enough to compare unless two are equal. */
   high(broker: number): number {
-    return scoreLane(this.#keyHigh, this.#high[broker] ?? 0);
+    return scoreLane(this.#keyHigh, this.#brokers.high[broker] ?? 0);
   }
 
   /** Negative if `a` scores higher than `b`; ties go to the smaller id. */
@@ -87,11 +116,12 @@ export class Ranking {
   }
 
   #compareLow(a: number, b: number): number {
-    const low = hashLow(this.#key);
-    const difference = scoreLane(low, this.#low[b] ?? 0) - scoreLane(low, this.#low[a] ?? 0);
+    const { ids, low } = this.#brokers;
+    const lane = hashLow(this.#begin + this.#end);
+    const difference = scoreLane(lane, low[b] ?? 0) - scoreLane(lane, low[a] ?? 0);
     if (difference !== 0) return difference;
-    const x = this.#ids[a] ?? '';
-    const y = this.#ids[b] ?? '';
+    const x = ids[a] ?? '';
+    const y = ids[b] ?? '';
     return x < y ? -1 : x > y ? 1 : 0;
   }
 }

@@ -106,7 +106,7 @@ export class LeaderMoves {
   }
 
   #offers(r: number, supply: Int32Array, demand: Int32Array, clear: boolean): Offer[] {
-    const { view, rendezvous } = this.#pass;
+    const { view, rankings } = this.#pass;
     const durable = view.resourceRow(r).durable;
     const needing = [...view.brokers.liveList].filter((b) => (demand[b] ?? 0) > 0);
     const found: { offer: Offer; rank: number; failed: number; score: number }[] = [];
@@ -119,7 +119,7 @@ export class LeaderMoves {
       const copyTo =
         clear && durable ? [] : needing.filter((b) => !view.holds(s, b) && couldLead(this.#pass, s, b));
       if (to.length + copyTo.length === 0) continue;
-      const ranking = rendezvous.of(view.shardKey(s));
+      const ranking = rankings.of(s);
       const byScore = (a: number, b: number): number => ranking.compare(a, b);
       found.push({
         offer: { shard: s, from, to: to.sort(byScore), copyTo: copyTo.sort(byScore) },

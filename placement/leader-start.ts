@@ -122,7 +122,7 @@ export function shardToCopy(
       continue;
     if (optional && !couldLead(pass, s, to)) continue;
     const vector = pass.objective.vectorAfter(s, setAfter(pass, s, to));
-    const ranking = pass.rendezvous.of(view.shardKey(s));
+    const ranking = pass.rankings.of(s);
     // The higher it scores there than here: the shard that came this way is the last to be sent back.
     const score = ranking.high(to) - ranking.high(from);
     const entry = { s, failed: view.failedMoves(s), vector, score };

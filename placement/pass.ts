@@ -1,9 +1,9 @@
 import { NONE } from './broker-table.ts';
 import { copyTargets, type CopyTargets } from './copies/index.ts';
-import { Rendezvous } from './hash.ts';
 import { compareShards } from './model.ts';
 import type { WaitingRow } from './plan-types.ts';
 import { Objective } from './objective.ts';
+import { ShardRankings } from './shard-rankings.ts';
 import { ShareBook } from './share-book.ts';
 import { MoveSlots } from './slots.ts';
 import { StepBuilder } from './step-builder.ts';
@@ -15,7 +15,7 @@ export class Pass {
   readonly view: View;
   readonly book: ShareBook;
   readonly builder: StepBuilder;
-  readonly rendezvous: Rendezvous;
+  readonly rankings: ShardRankings;
   readonly #waiting = new Map<string, WaitingRow>();
   readonly unplaceable: WaitingRow[] = [];
   /** Some shard that nobody leads waits for room under the caps. */
@@ -34,7 +34,7 @@ export class Pass {
     this.view = view;
     this.book = new ShareBook(view);
     this.builder = new StepBuilder(view);
-    this.rendezvous = new Rendezvous(view.brokers.ids);
+    this.rankings = new ShardRankings(view);
     this.#beganFull = isFull(view);
     for (let s = 0; s < view.shardCount; s++) {
       const move = view.rows[s]?.move;

@@ -27,6 +27,8 @@ export class Placer {
   readonly #capped: boolean;
   readonly #rejections: Rejections;
   readonly #tiers: ResourceTiers;
+  #best = NONE;
+  #next = NONE;
 
   constructor(view: View, targets: LeaderTargets) {
     this.#view = view;
@@ -41,19 +43,10 @@ export class Placer {
     const tiers = this.#tiers;
     if (tiers.r !== r) tiers.begin(r);
     const fits = this.#capped ? (b: number): boolean => this.#fits(b, holders) : null;
-    let tier: Tier = 'resource_floor';
-    let found = this.#byScore(tiers.floor, ranking, fits);
-    if (found === null) {
-      tier = 'resource_target';
-      found = this.#byScore(tiers.target, ranking, fits);
-    }
-    for (const last of ['resource_ceiling', 'any_with_room'] as const) {
-      if (found !== null) break;
-      tier = last;
-      found = this.#byLoad(r, ranking, fits, last);
-    }
-    if (found === null) return null;
-    const { best, next } = found;
+    const tier = this.#tier(r, ranking, fits);
+    if (tier === null) return null;
+    const best = this.#best;
+    const next = this.#next;
     return {
       broker: best,
       why: {
@@ -69,8 +62,18 @@ export class Placer {
     return this.#view.room(b) > 0 || holders.includes(b);
   }
 
+  /** The first tier that has a broker: the two best of it are left in `#best` and `#next`. */
+  #tier(r: number, ranking: Ranking, fits: Fits): Tier | null {
+    if (this.#byScore(this.#tiers.floor, ranking, fits)) return 'resource_floor';
+    if (this.#byScore(this.#tiers.target, ranking, fits)) return 'resource_target';
+    for (const last of ['resource_ceiling', 'any_with_room'] as const) {
+      if (this.#byLoad(r, ranking, fits, last)) return last;
+    }
+    return null;
+  }
+
   /** The two best of a tier that goes by score: under the cluster share first. */
-  #byScore(list: OpenList, ranking: Ranking, fits: Fits): Pair | null {
+  #byScore(list: OpenList, ranking: Ranking, fits: Fits): boolean {
     const { leaders } = this.#view.tally;
     const share = this.#targets.cluster.exact;
     let best = NONE;
@@ -93,11 +96,13 @@ export class Placer {
         nextHigh = high;
       }
     }
-    return best === NONE ? null : { best, next };
+    this.#best = best;
+    this.#next = next;
+    return best !== NONE;
   }
 
   /** The two that lead the fewest by weight, of those under the ceiling or of all. */
-  #byLoad(r: number, ranking: Ranking, fits: Fits, tier: Tier): Pair | null {
+  #byLoad(r: number, ranking: Ranking, fits: Fits, tier: Tier): boolean {
     const { tally, brokers } = this.#view;
     const open = [...brokers.liveList].filter((b) => {
       if (fits !== null && !fits(b)) return false;
@@ -106,7 +111,9 @@ export class Placer {
     // Leaders by weight, without a division: a/v < c/w is a·w < c·v.
     const load = (a: number, b: number): number => (tally.leaders[a] ?? 0) * (brokers.weight[b] ?? 1);
     open.sort((a, b) => load(a, b) - load(b, a) || ranking.compare(a, b));
-    return open[0] === undefined ? null : { best: open[0], next: open[1] ?? NONE };
+    this.#best = open[0] ?? NONE;
+    this.#next = open[1] ?? NONE;
+    return this.#best !== NONE;
   }
 
   /** Some brokers that score higher and were passed over, with what stood against each. */
@@ -114,8 +121,8 @@ export class Placer {
     const rejections = this.#rejections;
     rejections.begin();
     const score = ranking.high(chosen);
-    const { closed } = tiers.target;
-    for (let i = 0; i < closed.length && !rejections.isFull; i++) {
+    const { closed, closedCount } = tiers.target;
+    for (let i = 0; i < closedCount && !rejections.isFull; i++) {
       const b = closed[i] ?? NONE;
       if (ranking.high(b) > score) rejections.add(b, 'at_target');
     }
@@ -130,21 +137,19 @@ export class Placer {
 
 type Fits = ((b: number) => boolean) | null;
 
-interface Pair {
-  readonly best: number;
-  readonly next: number;
-}
-
 /** Brokers of one resource that are under a limit; those found full leave, for leaders are only added here. */
 class OpenList {
   readonly #brokers: Int32Array;
   #limit: Int32Array;
   #led: Int32Array;
-  /** The first that were found full. */
-  readonly closed: number[] = [];
+  /** The first that were found full, and of how many it is. */
+  readonly closed: Int32Array;
+  closedCount = 0;
   count = 0;
 
-  constructor(brokers: number) {
+  /** `shown`: how many of those found full somebody may ask for. */
+  constructor(brokers: number, shown: number) {
+    this.closed = new Int32Array(shown);
     this.#brokers = new Int32Array(brokers);
     this.#limit = this.#led = this.#brokers;
   }
@@ -153,7 +158,7 @@ class OpenList {
     this.#brokers.set(live);
     this.#limit = limit;
     this.#led = led;
-    this.closed.length = 0;
+    this.closedCount = 0;
     this.count = live.length;
   }
 
@@ -172,13 +177,14 @@ class OpenList {
         i++;
         continue;
       }
-      if (this.closed.length < REJECTED_SEEN) this.closed.push(b);
+      if (this.closedCount < this.closed.length) this.closed[this.closedCount++] = b;
       brokers[i] = brokers[--count] ?? NONE;
     }
     this.count = count;
   }
 }
 
+const NOBODY = new Int32Array(0);
 const NO_TEXT = { tier: '', floor: NONE, target: NONE, before: '', after: '' };
 
 /** The first two tiers of one resource, while its shards are walked. */
@@ -190,13 +196,16 @@ class ResourceTiers {
   readonly #targets: LeaderTargets;
   /** The last text but for the broker's id, and what it was made for: most brokers of a resource share it. */
   #text = NO_TEXT;
+  /** Of the last resource; those of one size have the same. */
+  #floors: Int32Array = NOBODY;
+  #hasFloors = false;
 
   constructor(view: View, targets: LeaderTargets) {
     this.#view = view;
     this.#targets = targets;
     const { liveList } = view.brokers;
-    this.floor = new OpenList(liveList.length);
-    this.target = new OpenList(liveList.length);
+    this.floor = new OpenList(liveList.length, 0);
+    this.target = new OpenList(liveList.length, REJECTED_SEEN);
   }
 
   begin(r: number): void {
@@ -204,7 +213,12 @@ class ResourceTiers {
     this.#text = NO_TEXT;
     const { liveList } = this.#view.brokers;
     const led = this.#view.tally.leadersRow(r);
-    this.floor.begin(liveList, this.#targets.floors(r), led);
+    const floors = this.#targets.floors(r);
+    if (floors !== this.#floors) {
+      this.#floors = floors;
+      this.#hasFloors = floors.some((n) => n > 0);
+    }
+    this.floor.begin(this.#hasFloors ? liveList : NOBODY, floors, led);
     this.target.begin(liveList, this.#targets.row(r), led);
   }
 

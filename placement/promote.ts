@@ -46,7 +46,7 @@ export function findLost(pass: Pass): Lost {
 }
 
 function inOrder(pass: Pass, s: number, brokers: readonly number[]): number[] {
-  const ranking = pass.rendezvous.of(pass.view.shardKey(s));
+  const ranking = pass.rankings.of(s);
   return [...brokers].sort((a, b) => ranking.compare(a, b));
 }
 

@@ -12,6 +12,7 @@ import {
 } from './model.ts';
 import { hasLed } from './moved.ts';
 import type { Reports, ShardReport, Snapshot } from './plan-types.ts';
+import { ShardKeys } from './shard-keys.ts';
 import { shardMove, type ShardMove } from './shard-move.ts';
 import { Tally } from './tally.ts';
 
@@ -59,8 +60,7 @@ export class View {
   #leaderMoves = 0;
   /** By broker: the set of it alone. */
   readonly #alone: (readonly number[] | undefined)[];
-  /** By shard without a row: its key, once it was asked for. */
-  readonly #newKeys: (string | undefined)[];
+  readonly #newKeys: ShardKeys;
   readonly #rows: (Assignment | undefined)[];
   readonly #resourceIndex: ReadonlyMap<string, number>;
 
@@ -93,7 +93,7 @@ export class View {
     this.#finished = new Array<readonly number[]>(n).fill(NO_COPIES);
     this.#moves = new Array<ShardMove | null>(n).fill(null);
     this.#alone = new Array<readonly number[] | undefined>(this.brokers.count).fill(undefined);
-    this.#newKeys = new Array<string | undefined>(n).fill(undefined);
+    this.#newKeys = new ShardKeys(this.resourceKeys, this.firstShard);
     this.tally = new Tally(keyed.length, this.brokers.count);
     const rows = new Array<Assignment | undefined>(n).fill(undefined);
     this.#resourceIndex = new Map(this.resourceKeys.map((key, r) => [key, r]));
@@ -234,9 +234,7 @@ export class View {
   /** `stream:orders/3`. */
   shardKey(s: number): string {
     const row = this.rows[s];
-    if (row !== undefined) return row.shard;
-    const r = this.resource(s);
-    return (this.#newKeys[s] ??= `${this.resourceKeys[r]}/${s - (this.firstShard[r] ?? 0)}`);
+    return row === undefined ? this.#newKeys.of(s, this.resource(s)) : row.shard;
   }
 
   /** Every copy there is now, a staged or joining one and one about to go included. */

@@ -1,6 +1,7 @@
 import { NONE } from '../broker-table.ts';
-import { Rendezvous, type Ranking } from '../hash.ts';
+import type { Ranking } from '../hash.ts';
 import type { ZonePolicy } from '../model.ts';
+import { ShardRankings } from '../shard-rankings.ts';
 import type { View } from '../view.ts';
 import { splitCaps, type CapParts, type LeadersDue } from './caps.ts';
 import { CopyFaults } from './faults.ts';
@@ -31,7 +32,7 @@ export class CopyTargets {
   /** Shards that were looked at for the totals' sake. */
   looked = 0;
   #mayLook = Infinity;
-  readonly #rendezvous: Rendezvous;
+  readonly #rankings: ShardRankings;
   readonly #rules = new Map<ZonePolicy, Map<number, ZoneRule>>();
   readonly #targets: (ResourceTarget | undefined)[];
   readonly #bySize = new Map<ZoneRule, Map<number, ResourceTarget>>();
@@ -46,7 +47,7 @@ export class CopyTargets {
     this.view = view;
     this.#toLead = toLead;
     this.field = new Field(view.brokers);
-    this.#rendezvous = new Rendezvous(view.brokers.ids);
+    this.#rankings = new ShardRankings(view);
     this.#targets = new Array<ResourceTarget | undefined>(view.resourceCount).fill(undefined);
   }
 
@@ -72,7 +73,7 @@ export class CopyTargets {
 
   /** The order of brokers for a shard, where nothing else decides. */
   ranking(shard: number): Ranking {
-    return this.#rendezvous.of(this.view.shardKey(shard));
+    return this.#rankings.of(shard);
   }
 
   rule(r: number): ZoneRule {
