@@ -53,8 +53,8 @@ class RemainderFlow {
     this.#distance = new Float64Array(brokers + rows);
   }
 
-  #cost(at: number): number {
-    return this.#costOf(this.#p.cost[at] ?? FORBIDDEN);
+  #cost(row: number, b: number): number {
+    return this.#costOf(this.#p.costs[row]?.[b] ?? FORBIDDEN);
   }
 
   #costOf(level: number): number {
@@ -112,7 +112,7 @@ class RemainderFlow {
         for (let row = 0; row < rows; row++) {
           if (this.#pickedBy[value * rows + row] === 0) continue;
           const step = (this.#potential[value] ?? 0) - (this.#potential[brokers + row] ?? 0);
-          const next = key + step - this.#cost(row * brokers + value);
+          const next = key + step - this.#cost(row, value);
           if (next >= (distance[brokers + row] ?? 0)) continue;
           distance[brokers + row] = next;
           heap.push(next, brokers + row);
@@ -123,12 +123,13 @@ class RemainderFlow {
   }
 
   #relaxRow(row: number, key: number, heap: MinHeap): void {
-    const { brokers, cost } = this.#p;
+    const { brokers, costs } = this.#p;
     const base = row * brokers;
+    const cost = costs[row];
     const from = key + (this.#potential[brokers + row] ?? 0);
     for (let b = 0; b < brokers; b++) {
-      if (this.picked[base + b] === 1 || cost[base + b] === FORBIDDEN) continue;
-      const next = from + this.#cost(base + b) - (this.#potential[b] ?? 0);
+      if (this.picked[base + b] === 1 || cost?.[b] === FORBIDDEN) continue;
+      const next = from + this.#cost(row, b) - (this.#potential[b] ?? 0);
       if (next >= (this.#distance[b] ?? 0)) continue;
       this.#distance[b] = next;
       heap.push(next, b);
@@ -153,18 +154,19 @@ class RemainderFlow {
 
   /** The taker that the fewest swaps of reduced cost 0 lead to, the first found of those; -1: none is reached. */
   #nearest(start: number, bound: 'least' | 'most', search: PathSearch): number {
-    const { brokers, rows, cost } = this.#p;
+    const { brokers, rows, costs } = this.#p;
     const potential = this.#potential;
     if (!search.begin(start)) return -1;
     for (let b = search.next(); b !== -1; b = search.next()) {
       for (let row = 0; row < rows; row++) {
         if (this.#pickedBy[b * rows + row] === 0 || search.seen(brokers + row)) continue;
         const base = row * brokers;
-        if ((potential[b] ?? 0) - this.#cost(base + b) !== potential[brokers + row]) continue;
+        const cost = costs[row];
+        if ((potential[b] ?? 0) - this.#cost(row, b) !== potential[brokers + row]) continue;
         search.reach(brokers + row, b);
         for (let to = 0; to < brokers; to++) {
-          if (this.picked[base + to] === 1 || cost[base + to] === FORBIDDEN || search.seen(to)) continue;
-          if ((potential[brokers + row] ?? 0) + this.#cost(base + to) !== potential[to]) continue;
+          if (this.picked[base + to] === 1 || cost?.[to] === FORBIDDEN || search.seen(to)) continue;
+          if ((potential[brokers + row] ?? 0) + this.#cost(row, to) !== potential[to]) continue;
           search.reach(to, brokers + row);
           if (this.#takes(to, bound)) return to;
           search.push(to);

@@ -13,8 +13,8 @@ export const WAITS = 3;
 export interface RemainderProblem {
   readonly rows: number;
   readonly brokers: number;
-  /** rows × brokers: FORBIDDEN, KEEPS, HANDS_OVER, COPIES or WAITS. */
-  readonly cost: Uint8Array;
+  /** By row, then broker: FORBIDDEN, KEEPS, HANDS_OVER, COPIES or WAITS. Rows that are alike may have one array: it is looked through once. */
+  readonly costs: readonly Uint8Array[];
   readonly take: Int32Array;
   /** By broker: least and most picks in all. */
   readonly least: Int32Array;

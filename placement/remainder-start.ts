@@ -30,8 +30,11 @@ class Start implements Picks {
   readonly #levels: Uint8Array;
   #anyLevel = 0;
   /** By broker: the smaller, the further below its bounds. */
-  readonly #key: Float64Array;
+  readonly #keys: Float64Array;
+  /** The brokers of a row that have one of its costs: those of the next one too, if the costs are the same. */
   readonly #selection: Selection;
+  #listed: Uint8Array | null = null;
+  #listedLevel = FORBIDDEN;
   #row = 0;
   /** Of the row in hand. */
   readonly #scores: Scores = {
@@ -47,27 +50,21 @@ class Start implements Picks {
     this.dearest = new Uint8Array(rows).fill(KEEPS);
     this.#take = problem.take.slice();
     this.#levels = new Uint8Array(rows);
-    this.#key = keysOf(problem);
-    this.#selection = new Selection(brokers);
+    this.#keys = keysOf(problem);
+    this.#selection = new Selection(this.#keys);
   }
 
   /** Who leads one more than its floor goes on to, as far as the rows have picks for them. */
   keep(): void {
-    const { rows, brokers, cost } = this.#p;
+    const { rows, costs } = this.#p;
     const free: number[] = [];
+    let looked = { levels: 0, keeps: 0 };
     for (let row = 0; row < rows; row++) {
-      let levels = 0;
-      let keeps = 0;
-      for (let at = row * brokers; at < (row + 1) * brokers; at++) {
-        const level = cost[at] ?? FORBIDDEN;
-        if (level === FORBIDDEN) continue;
-        levels |= 1 << level;
-        if (level === KEEPS) keeps++;
-      }
-      this.#levels[row] = levels;
-      this.#anyLevel |= levels;
-      if (keeps > (this.#take[row] ?? 0)) free.push(row);
-      else if (keeps > 0) this.#pickFor(row, KEEPS);
+      if (row === 0 || costs[row] !== costs[row - 1]) looked = look(costs[row] ?? NO_COSTS);
+      this.#levels[row] = looked.levels;
+      this.#anyLevel |= looked.levels;
+      if (looked.keeps > (this.#take[row] ?? 0)) free.push(row);
+      else this.#pickFor(row, KEEPS);
     }
     for (const row of free) this.#pickFor(row, KEEPS);
   }
@@ -81,23 +78,41 @@ class Start implements Picks {
   #pickFor(row: number, level: number): void {
     const wanted = this.#take[row] ?? 0;
     if (wanted === 0 || ((this.#levels[row] ?? 0) & (1 << level)) === 0) return;
-    const { brokers, cost } = this.#p;
-    const selection = this.#selection;
-    const key = this.#key;
-    const base = row * brokers;
-    selection.begin();
-    for (let b = 0; b < brokers; b++) if (cost[base + b] === level) selection.add(b, key[b] ?? 0);
+    const { brokers } = this.#p;
     this.#row = row;
-    const chosen = selection.choose(wanted, this.#scores);
+    this.#list(this.#p.costs[row] ?? NO_COSTS, level);
+    const chosen = this.#selection.choose(wanted, this.#scores);
     for (let i = 0; i < chosen; i++) {
-      const b = selection.at(i);
-      this.picked[base + b] = 1;
+      const b = this.#selection.at(i);
+      this.picked[row * brokers + b] = 1;
       this.count[b] = (this.count[b] ?? 0) + 1;
-      key[b] = (key[b] ?? 0) + brokers;
+      this.#keys[b] = (this.#keys[b] ?? 0) + brokers;
     }
     this.#take[row] = wanted - chosen;
     this.dearest[row] = level;
   }
+
+  #list(cost: Uint8Array, level: number): void {
+    if (this.#listed === cost && this.#listedLevel === level) return;
+    this.#listed = cost;
+    this.#listedLevel = level;
+    this.#selection.begin();
+    for (let b = 0; b < cost.length; b++) if (cost[b] === level) this.#selection.add(b);
+  }
+}
+
+const NO_COSTS = new Uint8Array(0);
+/** A bit for every cost of a row, and how many brokers of it keep what they lead. */
+function look(cost: Uint8Array): { levels: number; keeps: number } {
+  let levels = 0;
+  let keeps = 0;
+  for (let b = 0; b < cost.length; b++) {
+    const level = cost[b] ?? FORBIDDEN;
+    if (level === FORBIDDEN) continue;
+    levels |= 1 << level;
+    if (level === KEEPS) keeps++;
+  }
+  return { levels, keeps };
 }
 
 /** One number a broker: picks above its least first, then, the widest first, how far its bounds are apart, which never changes. */

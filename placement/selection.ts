@@ -8,42 +8,48 @@ export interface Scores {
 /** Chooses some of a list of brokers: the smallest keys first, then by score. */
 export class Selection {
   readonly #list: Int32Array;
-  /** By broker, of those in the list. */
-  readonly #key: Float64Array;
+  /** By broker. */
+  readonly #keys: Float64Array;
   readonly #score: Float64Array;
   #count = 0;
   /** The equals that the last chosen is among. */
   #from = 0;
   #to = 0;
 
-  constructor(brokers: number) {
-    this.#list = new Int32Array(brokers);
-    this.#key = new Float64Array(brokers);
-    this.#score = new Float64Array(brokers);
+  /** `keys`: the caller's, which may change them between two choices. */
+  constructor(keys: Float64Array) {
+    this.#list = new Int32Array(keys.length);
+    this.#keys = keys;
+    this.#score = new Float64Array(keys.length);
   }
 
   begin(): void {
     this.#count = 0;
   }
 
-  add(b: number, key: number): void {
+  add(b: number): void {
     this.#list[this.#count++] = b;
-    this.#key[b] = key;
+  }
+
+  get count(): number {
+    return this.#count;
   }
 
   /**
-   * Brings the best to the front; the order within the front, and behind it, is left open. Answers how many they are:
-   * `wanted`, or all there are. Only those that keys do not tell apart from the last one are scored.
+   * Of those from place `from` on before place `to`: brings the best to their front; the order within the front, and behind
+   * it, is left open. Answers how many they are: `wanted`, or all there are. Only those that keys do not tell apart from
+   * the last one are scored.
    */
-  choose(wanted: number, scores: Scores): number {
-    if (wanted >= this.#count) return this.#count;
+  choose(wanted: number, scores: Scores, from = 0, to = this.#count): number {
+    if (wanted >= to - from) return to - from;
     if (wanted <= 0) return 0;
     const list = this.#list;
-    this.#find(this.#key, wanted, 0, this.#count);
-    if (this.#to === wanted) return wanted;
+    const end = from + wanted;
+    this.#find(this.#keys, end, from, to);
+    if (this.#to === end) return wanted;
     for (let i = this.#from; i < this.#to; i++) this.#score[list[i] ?? 0] = -scores.high(list[i] ?? 0);
-    this.#find(this.#score, wanted, this.#from, this.#to);
-    if (this.#to === wanted) return wanted;
+    this.#find(this.#score, end, this.#from, this.#to);
+    if (this.#to === end) return wanted;
     list.subarray(this.#from, this.#to).sort((a, b) => scores.compare(a, b));
     return wanted;
   }
@@ -53,8 +59,8 @@ export class Selection {
   }
 
   /**
-   * Partitions what is between until the `wanted` smallest are in front (C. A. R. Hoare's Find), or those equal to the last
-   * of them are side by side (three ways: E. W. Dijkstra's flag): then some are left behind it.
+   * Partitions what is between until the smallest are in front of place `wanted` (C. A. R. Hoare's Find), or those equal to
+   * the last of them are side by side (three ways: E. W. Dijkstra's flag): then some are left behind it.
    */
   #find(keys: Float64Array, wanted: number, start: number, end: number): void {
     const list = this.#list;

@@ -84,23 +84,22 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
   const most = Int32Array.from(cluster.ceiling, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
   const rendezvous = new Rendezvous(view.brokers.ids);
   const rankings = open.map((r) => rendezvous.of(view.resourceKeys[r] ?? ''));
-  const { cost, gives } = remainderCosts(view, open, rows.of, { unled, target });
+  const found = remainderCosts(view, open, rows.of, { unled, target, staying });
   const picked = chooseRemainders({
     rows: open.length,
     brokers: count,
-    cost,
+    costs: found.map(({ cost }) => cost),
     take: Int32Array.from(take),
     least,
     most,
     // The high lane is below 2^32: who could hand one over without a copy keeps its own last.
-    score: (row, b) => (rankings[row]?.high(b) ?? 0) + (gives[row * count + b] === 1 ? 0 : 2 ** 32),
+    score: (row, b) => (rankings[row]?.high(b) ?? 0) + (found[row]?.gives[b] === 1 ? 0 : 2 ** 32),
   });
-  for (let i = 0; i < open.length; i++) {
-    for (let b = 0; b < count; b++) {
-      const at = (open[i] ?? 0) * count + b;
-      target[at] = (target[at] ?? 0) + (picked[i * count + b] ?? 0);
-    }
-  }
+  open.forEach((r, i) => {
+    const at = r * count;
+    for (let b = 0; b < count; b++)
+      if (picked[i * count + b] === 1) target[at + b] = (target[at + b] ?? 0) + 1;
+  });
   return {
     of: (r, b) => target[r * count + b] ?? 0,
     floor: (r, b) => rows.of(r).floor[b] ?? 0,
@@ -222,44 +221,66 @@ function waterLevel(view: View, of: (r: number) => Shares, broker: number, room:
   return low;
 }
 
-/**
- * What it costs that a broker leads one more than its floor of a resource; and who leads a shard of it with an in-sync
- * copy where the floor is not reached.
- */
+/** Of one resource, by broker. */
+interface RemainderCosts {
+  /** What it costs that it leads one more than its floor. */
+  readonly cost: Uint8Array;
+  /** 1 if it leads a shard with an in-sync copy where the floor is not reached. */
+  readonly gives: Uint8Array;
+}
+
 function remainderCosts(
   view: View,
   open: readonly number[],
   of: (r: number) => Shares,
-  { unled, target }: { readonly unled: Int32Array; readonly target: Int32Array },
-): { readonly cost: Uint8Array; readonly gives: Uint8Array } {
+  given: {
+    readonly unled: Int32Array;
+    readonly target: Int32Array;
+    readonly staying: ReadonlyMap<number, Int32Array>;
+  },
+): RemainderCosts[] {
+  const { count } = view.brokers;
+  const scratch = { ready: new Int32Array(count), stuck: new Int32Array(count) };
+  // While nobody leads any shard of it, a resource's costs follow from its shares.
+  const fresh = new Map<Shares, RemainderCosts>();
+  return open.map((r) => {
+    const share = of(r);
+    const isFresh = view.tally.shards[r] === 0 && !given.staying.has(r);
+    const known = isFresh ? fresh.get(share) : undefined;
+    if (known !== undefined) return known;
+    const target = given.target.subarray(r * count, (r + 1) * count);
+    const found = costsOf(view, r, { share, target, unled: given.unled[r] ?? 0, ...scratch });
+    if (isFresh) fresh.set(share, found);
+    return found;
+  });
+}
+
+function costsOf(
+  view: View,
+  r: number,
+  given: {
+    readonly share: Shares;
+    /** By broker: its floor, or one more where a shard of it stays there. */
+    readonly target: Int32Array;
+    readonly unled: number;
+    readonly ready: Int32Array;
+    readonly stuck: Int32Array;
+  },
+): RemainderCosts {
+  const { target, ready, stuck } = given;
+  const { floor, ceiling } = given.share;
   const { count, live } = view.brokers;
-  const cost = new Uint8Array(open.length * count).fill(FORBIDDEN);
-  const gives = new Uint8Array(open.length * count);
-  const ready = new Int32Array(count);
-  const stuck = new Int32Array(count);
-  /** Of resources that nobody leads any shard of: those with the same shares have the same costs. */
-  const fresh = new Map<Shares, Uint8Array>();
-  const putCosts = (r: number, i: number): void => {
-    const { floor, ceiling } = of(r);
-    const ofRow = gives.subarray(i * count, (i + 1) * count);
-    const given = countReady(view, r, floor, { ready, stuck, gives: ofRow }) + (unled[r] ?? 0);
-    for (let b = 0; b < count; b++) {
-      if (live[b] === 0 || (ceiling[b] ?? 0) <= (floor[b] ?? 0)) continue;
-      if ((target[r * count + b] ?? 0) > (floor[b] ?? 0)) continue;
-      const led = view.tally.leadersOf(r, b);
-      const lacks = Math.max(0, (floor[b] ?? 0) - led);
-      const at = i * count + b;
-      if (led > (floor[b] ?? 0)) cost[at] = KEEPS;
-      else if ((ready[b] ?? 0) > lacks) cost[at] = HANDS_OVER;
-      else cost[at] = view.room(b) > 0 && given - (stuck[b] ?? 0) > lacks ? COPIES : WAITS;
-    }
-  };
-  for (const [i, r] of open.entries()) {
-    const isFresh = view.tally.shards[r] === 0;
-    const known = isFresh ? fresh.get(of(r)) : undefined;
-    if (known === undefined) putCosts(r, i);
-    else cost.set(known, i * count);
-    if (isFresh && known === undefined) fresh.set(of(r), cost.subarray(i * count, (i + 1) * count));
+  const cost = new Uint8Array(count).fill(FORBIDDEN);
+  const gives = new Uint8Array(count);
+  const all = countReady(view, r, floor, { ready, stuck, gives }) + given.unled;
+  for (let b = 0; b < count; b++) {
+    if (live[b] === 0 || (ceiling[b] ?? 0) <= (floor[b] ?? 0)) continue;
+    if ((target[b] ?? 0) > (floor[b] ?? 0)) continue;
+    const led = view.tally.leadersOf(r, b);
+    const lacks = Math.max(0, (floor[b] ?? 0) - led);
+    if (led > (floor[b] ?? 0)) cost[b] = KEEPS;
+    else if ((ready[b] ?? 0) > lacks) cost[b] = HANDS_OVER;
+    else cost[b] = view.room(b) > 0 && all - (stuck[b] ?? 0) > lacks ? COPIES : WAITS;
   }
   return { cost, gives };
 }

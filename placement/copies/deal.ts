@@ -85,8 +85,8 @@ export class Dealer {
     }
     for (const group of this.#groups) {
       group.followers = group.seats - group.rows;
-      group.least = group.lone ? 0 : Math.floor(group.seats / rows);
-      group.most = group.lone ? group.memberCount : Math.ceil(group.seats / rows);
+      group.least = group.lone ? 0 : wholePart(group.seats, rows);
+      group.most = group.lone ? group.memberCount : wholeOrMore(group.seats, rows);
     }
     const groups = this.#groups.length;
     for (const leader of leaders) {
@@ -134,8 +134,8 @@ export class Dealer {
       const mine = g === own ? 1 : 0;
       const available = group.openCount - (mine === 1 && this.#follower(leader) > 0 ? 1 : 0);
       const forced = this.#forced(group, leader);
-      const part = group.lone ? 0 : Math.max(0, Math.floor(group.seats / rows) - mine);
-      const limit = group.lone ? available : Math.max(0, Math.ceil(group.seats / rows) - mine);
+      const part = group.lone ? 0 : Math.max(0, wholePart(group.seats, rows) - mine);
+      const limit = group.lone ? available : Math.max(0, wholeOrMore(group.seats, rows) - mine);
       least[g] = Math.min(available, Math.max(part, forced));
       most[g] = Math.max(least[g] ?? 0, Math.min(available, limit));
       free -= least[g] ?? 0;
@@ -260,6 +260,15 @@ export class Dealer {
     if (leads) this.#leads[b] = (this.#leads[b] ?? 0) - 1;
     else if (this.#follower(b) === 0) close(group, b);
   }
+}
+
+/** `seats / rows` rounded down, and up; in whole numbers throughout, which is quicker. */
+function wholePart(seats: number, rows: number): number {
+  return (seats - (seats % rows)) / rows;
+}
+
+function wholeOrMore(seats: number, rows: number): number {
+  return wholePart(seats, rows) + (seats % rows > 0 ? 1 : 0);
 }
 
 /** Where a pick begins to look: anywhere, or brokers that stand side by side would share too many shards. */

@@ -11,16 +11,23 @@ const NEEDLESS = 2 ** 48;
 export class Order {
   readonly #view: View;
   readonly #field: Field;
+  readonly #keys: Float64Array;
   readonly #selection: Selection;
 
   constructor(view: View, field: Field) {
     this.#view = view;
     this.#field = field;
-    this.#selection = new Selection(view.brokers.count);
+    this.#keys = new Float64Array(view.brokers.count);
+    this.#selection = new Selection(this.#keys);
   }
 
   begin(): void {
     this.#selection.begin();
+  }
+
+  /** How many were added since. */
+  get count(): number {
+    return this.#selection.count;
   }
 
   addBroker(b: number, needs: boolean): void {
@@ -42,12 +49,13 @@ export class Order {
   /** By copies per weight, in units of 2^-16. */
   #add(b: number, copies: number, weight: number, needs: boolean): void {
     const load = Math.floor((copies * LOAD_UNIT) / weight);
-    this.#selection.add(b, needs ? load : load + NEEDLESS);
+    this.#keys[b] = needs ? load : load + NEEDLESS;
+    this.#selection.add(b);
   }
 
-  /** Brings the best to the front, in no order. Answers how many they are: `wanted`, or all there are. */
-  choose(wanted: number, ranking: Ranking): number {
-    return this.#selection.choose(wanted, ranking);
+  /** Brings the best of those from place `from` on before `to` to its front, in no order. Answers how many: `wanted`, or all. */
+  choose(wanted: number, ranking: Ranking, from = 0, to = this.count): number {
+    return this.#selection.choose(wanted, ranking, from, to);
   }
 
   at(i: number): number {

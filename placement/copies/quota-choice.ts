@@ -31,8 +31,6 @@ export function chooseQuotas(targets: CopyTargets): CopyQuotas {
     open.push(r);
     take.push(kind.left);
   }
-  const cost = new Uint8Array(open.length * count).fill(FORBIDDEN);
-  for (const [i, r] of open.entries()) putCosts(targets, r, cost.subarray(i * count, (i + 1) * count));
   const totals = targets.totals();
   const within = (whole: Float64Array): Int32Array =>
     Int32Array.from(whole, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
@@ -41,7 +39,7 @@ export function chooseQuotas(targets: CopyTargets): CopyQuotas {
   const picked = chooseRemainders({
     rows: open.length,
     brokers: count,
-    cost,
+    costs: open.map((r) => costsOf(targets, r)),
     take: Int32Array.from(take),
     least: within(totals.floor),
     most: within(totals.ceiling),
@@ -89,15 +87,17 @@ function fixWhole(targets: CopyTargets, r: number, isFree: boolean, fixed: Float
   }
 }
 
-function putCosts(targets: CopyTargets, r: number, costs: Uint8Array): void {
+function costsOf(targets: CopyTargets, r: number): Uint8Array {
   const { liveList } = targets.view.brokers;
   const { floors, ceilings } = targets.of(r).share;
   const held = targets.view.tally.copiesRow(r);
+  const costs = new Uint8Array(targets.view.brokers.count).fill(FORBIDDEN);
   for (let i = 0; i < liveList.length; i++) {
     const b = liveList[i] ?? 0;
     const floor = floors[b] ?? 0;
     if (ceilings[b] !== floor) costs[b] = (held[b] ?? 0) > floor ? KEEPS : COPIES;
   }
+  return costs;
 }
 
 /** No zone could pass its limit, or lack what its policy asks for, however its brokers' parts are rounded. */

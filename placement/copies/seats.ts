@@ -16,24 +16,29 @@ export interface SeatRow {
 export class SeatPlan {
   readonly #targets: CopyTargets;
   readonly #order: Order;
+  /** The zones of several brokers, and the lone brokers. */
+  readonly #zoneOrder: Order;
   readonly #seats: Int32Array;
   readonly #leads: Int32Array;
   readonly #upper: Int32Array;
   readonly #whole: Int32Array;
   readonly #zoneSeats: Int32Array;
-  /** By place in `field.shared`: ones left over inside the zone, and whether it gets one more. */
+  /** By place in `field.shared`: ones left over inside the zone, and where its brokers end in the order. */
   readonly #ones: Int32Array;
+  readonly #ends: Int32Array;
 
   constructor(targets: CopyTargets) {
     const n = targets.view.brokers.count;
     this.#targets = targets;
     this.#order = new Order(targets.view, targets.field);
+    this.#zoneOrder = new Order(targets.view, targets.field);
     this.#seats = new Int32Array(n);
     this.#leads = new Int32Array(n);
     this.#upper = new Int32Array(n);
     this.#whole = new Int32Array(n);
     this.#zoneSeats = new Int32Array(targets.field.zoneCount);
     this.#ones = new Int32Array(targets.field.shared.length);
+    this.#ends = new Int32Array(targets.field.shared.length);
   }
 
   /** Of the shards of `r` placed in this pass. The arrays hold until the next call. */
@@ -46,7 +51,7 @@ export class SeatPlan {
       const leader = view.leader[s] ?? 0;
       leads[leader] = (leads[leader] ?? 0) + 1;
     }
-    this.#wholeTargets(parts, view.tally.leadersRow(r), this.#targets.ranking(shards[0] ?? 0));
+    this.#wholeTargets(parts, r, this.#targets.ranking(shards[0] ?? 0));
     const missing = shards.length * rule.factor - this.#seatAll(r, shards.length);
     if (missing !== 0 || this.#isCrowded(most * shards.length)) {
       const bounds = { leaders: leads, upper: this.#upper, whole: this.#whole };
@@ -64,7 +69,7 @@ export class SeatPlan {
     const leads = this.#leads;
     const upper = this.#upper;
     const whole = this.#whole;
-    const copies = view.tally.copiesRow(r);
+    const { tally } = view;
     let sum = 0;
     for (let k = 0; k < field.zones.length; k++) {
       const z = field.zones[k] ?? 0;
@@ -73,7 +78,7 @@ export class SeatPlan {
       for (let i = field.start[z] ?? 0; i < end; i++) {
         const b = field.members[i] ?? 0;
         const led = leads[b] ?? 0;
-        const before = (copies[b] ?? 0) - led;
+        const before = tally.copiesOf(r, b) - led;
         const most = Math.min(rows, led + Math.max(0, view.room(b)));
         const n = Math.max(led, Math.min(most, (whole[b] ?? 0) - before));
         upper[b] = most;
@@ -87,72 +92,76 @@ export class SeatPlan {
   }
 
   #isCrowded(most: number): boolean {
-    return this.#targets.field.shared.some((z) => (this.#zoneSeats[z] ?? 0) > most);
+    for (const z of this.#targets.field.shared) if ((this.#zoneSeats[z] ?? 0) > most) return true;
+    return false;
   }
 
   /**
    * `t_b` in whole numbers: zone by zone, then broker by broker. The ones left over go to those whose leaders need
    * them, then to the fewest copies in total by weight, then by score.
    */
-  #wholeTargets(parts: Share, led: Int32Array, ranking: Ranking): void {
+  #wholeTargets(parts: Share, r: number, ranking: Ranking): void {
     const { field } = this.#targets;
-    const { floors, ceilings } = parts;
     const order = this.#order;
     const whole = this.#whole;
-    const ones = this.#ones;
-    whole.set(floors);
-    this.#giveOnes(parts, led, ranking);
-    for (let i = 0; i < field.shared.length; i++) {
-      const z = field.shared[i] ?? 0;
-      const end = field.start[z + 1] ?? 0;
-      order.begin();
-      for (let at = field.start[z] ?? 0; at < end; at++) {
-        const b = field.members[at] ?? 0;
-        const floor = floors[b] ?? 0;
-        if ((ceilings[b] ?? 0) > floor) order.addBroker(b, (led[b] ?? 0) > floor);
-      }
-      const chosen = order.choose(ones[i] ?? 0, ranking);
-      for (let k = 0; k < chosen; k++) whole[order.at(k)] = (whole[order.at(k)] ?? 0) + 1;
-    }
-  }
-
-  /** The first round: lone brokers, and each zone of several as one, with the leaders that its floors do not cover. */
-  #giveOnes(parts: Share, led: Int32Array, ranking: Ranking): void {
-    const { field } = this.#targets;
-    const { floors, ceilings } = parts;
-    const order = this.#order;
-    const needs = (b: number): boolean => (led[b] ?? 0) > (floors[b] ?? 0);
-    const isOpen = (b: number): boolean => (ceilings[b] ?? 0) > (floors[b] ?? 0);
-    let left = parts.total;
+    whole.set(parts.floors);
     order.begin();
-    for (const z of field.zones) {
-      if (field.size(z) > 1) continue;
-      const b = field.members[field.start[z] ?? 0] ?? 0;
-      left -= floors[b] ?? 0;
-      if (isOpen(b)) order.addBroker(b, needs(b));
-    }
+    this.#zoneOrder.begin();
+    let left = parts.total;
+    for (const z of field.zones) if (field.size(z) === 1) left -= this.#addLone(parts, r, z);
     for (let i = 0; i < field.shared.length; i++) {
       const z = field.shared[i] ?? 0;
       const part = parts.zone(z);
       left -= part.floor;
       this.#ones[i] = part.ones;
-      if (part.remainder === 0) continue;
-      let need = 0;
-      for (let at = field.start[z] ?? 0; at < (field.start[z + 1] ?? 0); at++) {
-        const b = field.members[at] ?? 0;
-        if (needs(b) && isOpen(b)) need++;
-      }
-      order.addZone(z, need > part.ones);
+      const need = this.#addMembers(parts, r, z);
+      this.#ends[i] = order.count;
+      if (part.remainder > 0) this.#zoneOrder.addZone(z, need > part.ones);
     }
-    const chosen = order.choose(left, ranking);
-    for (let k = 0; k < chosen; k++) this.#giveOne(order.at(k));
+    this.#giveOnes(this.#zoneOrder.choose(left, ranking));
+    for (let i = 0; i < field.shared.length; i++) {
+      const from = i === 0 ? 0 : (this.#ends[i - 1] ?? 0);
+      const chosen = order.choose(this.#ones[i] ?? 0, ranking, from, this.#ends[i] ?? 0);
+      for (let k = from; k < from + chosen; k++) whole[order.at(k)] = (whole[order.at(k)] ?? 0) + 1;
+    }
   }
 
-  /** To a lone broker, or to the zone for which its first stands. */
-  #giveOne(b: number): void {
+  /** Answers the floor of the zone's one broker. */
+  #addLone({ floors, ceilings }: Share, r: number, z: number): number {
+    const { tally } = this.#targets.view;
+    const { start, members } = this.#targets.field;
+    const b = members[start[z] ?? 0] ?? 0;
+    const floor = floors[b] ?? 0;
+    if ((ceilings[b] ?? 0) > floor) this.#zoneOrder.addBroker(b, tally.leadersOf(r, b) > floor);
+    return floor;
+  }
+
+  /** The brokers of a zone of several that may get one more. Answers how many need it for the shards they lead. */
+  #addMembers({ floors, ceilings }: Share, r: number, z: number): number {
+    const { tally } = this.#targets.view;
+    const { start, members } = this.#targets.field;
+    const order = this.#order;
+    const end = start[z + 1] ?? 0;
+    let need = 0;
+    for (let at = start[z] ?? 0; at < end; at++) {
+      const b = members[at] ?? 0;
+      const floor = floors[b] ?? 0;
+      if ((ceilings[b] ?? 0) <= floor) continue;
+      const needs = tally.leadersOf(r, b) > floor;
+      order.addBroker(b, needs);
+      if (needs) need++;
+    }
+    return need;
+  }
+
+  /** The first round's choice: a lone broker, or the first of a zone, which stands for it. */
+  #giveOnes(chosen: number): void {
     const { groupOf, shared } = this.#targets.field;
-    const group = groupOf[b] ?? 0;
-    if (group < shared.length) this.#ones[group] = (this.#ones[group] ?? 0) + 1;
-    else this.#whole[b] = (this.#whole[b] ?? 0) + 1;
+    for (let k = 0; k < chosen; k++) {
+      const b = this.#zoneOrder.at(k);
+      const group = groupOf[b] ?? 0;
+      if (group < shared.length) this.#ones[group] = (this.#ones[group] ?? 0) + 1;
+      else this.#whole[b] = (this.#whole[b] ?? 0) + 1;
+    }
   }
 }

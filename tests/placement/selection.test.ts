@@ -17,7 +17,8 @@ const rows = fc.uniqueArray(
 
 describe('a selection', () => {
   it('has the smallest keys, among equals the highest scores, then the first, and scores nobody else', () => {
-    const selection = new Selection(BROKERS);
+    const keys = new Float64Array(BROKERS);
+    const selection = new Selection(keys);
     fc.assert(
       fc.property(rows, fc.integer({ min: -1, max: BROKERS + 1 }), (list, wanted) => {
         const of = new Map(list.map((row) => [row.broker, row]));
@@ -28,7 +29,10 @@ describe('a selection', () => {
           .sort((a, b) => key(a) - key(b) || score(b) - score(a) || a - b);
         const scored: number[] = [];
         selection.begin();
-        for (const row of list) selection.add(row.broker, row.key);
+        for (const row of list) {
+          keys[row.broker] = row.key;
+          selection.add(row.broker);
+        }
         const chosen = selection.choose(wanted, {
           high: (b) => {
             scored.push(b);
@@ -47,9 +51,8 @@ describe('a selection', () => {
   });
 
   it('scores nobody where keys alone decide', () => {
-    const selection = new Selection(4);
-    selection.begin();
-    for (const b of [0, 1, 2, 3]) selection.add(b, b < 2 ? 0 : 1);
+    const selection = new Selection(Float64Array.of(0, 0, 1, 1));
+    for (const b of [0, 1, 2, 3]) selection.add(b);
     const nobody = (): never => {
       throw new Error('scored');
     };

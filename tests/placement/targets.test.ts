@@ -139,7 +139,9 @@ describe('the matching', () => {
         const picked = chooseRemainders({
           rows,
           brokers: count,
-          cost: Uint8Array.from(cost),
+          costs: Array.from({ length: rows }, (_, row) =>
+            Uint8Array.from(cost.slice(row * count, (row + 1) * count)),
+          ),
           take: Int32Array.from(open),
           least: Int32Array.from(least),
           most: Int32Array.from(most),
