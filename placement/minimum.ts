@@ -27,12 +27,12 @@ export function minimumLeaderMoves(pass: Pass): number | null {
 }
 
 function movesOf(pass: Pass, r: number): number {
-  const { live, count } = pass.view.brokers;
-  const led = pass.view.tally.leadersRow(r);
-  const row = pass.targets.row(r);
+  const { targets, view } = pass;
   let moves = 0;
-  for (let b = 0; b < count; b++) {
-    moves += Math.max(0, (led[b] ?? 0) - (live[b] === 1 ? (row[b] ?? 0) : 0));
+  // A broker that is not live has no target.
+  for (let b = 0; b < view.brokers.count; b++) {
+    const over = view.tally.leadersOf(r, b) - targets.of(r, b);
+    if (over > 0) moves += over;
   }
   return moves;
 }

@@ -88,7 +88,9 @@ function assignLeaders(pass: Pass): void {
   abandonMoves(pass);
   const fresh = admitNew(pass);
   const unled = new Int32Array(view.resourceCount);
-  for (const s of [...fresh, ...lost.ephemeral]) unled[view.resource(s)] = (unled[view.resource(s)] ?? 0) + 1;
+  for (const shards of [fresh, lost.ephemeral]) {
+    for (const s of shards) unled[view.resource(s)] = (unled[view.resource(s)] ?? 0) + 1;
+  }
   promoteLost(pass, lost, unled);
   pass.targets = leaderTargets(view, book, unled);
   placeAll(pass, fresh, lost.ephemeral);

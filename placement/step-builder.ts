@@ -39,18 +39,17 @@ export class StepBuilder {
     const row = view.rows[s];
     if (view.touched[s] === 1) throw new Error(`two steps for ${view.shardKey(s)} in one pass`);
     view.touched[s] = 1;
-    const id = (b: number): string => view.brokers.id(b);
-    const maybe = (b: number): string | null => (b === NONE ? null : id(b));
-    const replicas = view.copies(s).map(id);
-    const inSync = view.inSync(s) === view.copies(s) ? replicas : view.inSync(s).map(id);
+    const copies = view.copies(s);
+    const replicas = this.#ids(copies);
+    const inSync = view.inSync(s) === copies ? replicas : this.#ids(view.inSync(s));
     const move = view.move(s);
     this.steps.push({
       step: facts.step,
       shard: view.shardKey(s),
       role: facts.role,
-      from: maybe(facts.from),
-      to: maybe(facts.to),
-      drops: maybe(facts.drops),
+      from: this.#idOrNull(facts.from),
+      to: this.#idOrNull(facts.to),
+      drops: this.#idOrNull(facts.drops),
       reason: facts.reason,
       copies: facts.copies,
       vector: facts.vector,
@@ -58,25 +57,33 @@ export class StepBuilder {
       requires: this.#requires(facts),
       opensEpoch: facts.opensEpoch,
       next: {
-        leader: id(view.leader[s] ?? NONE),
+        leader: view.brokers.id(view.leader[s] ?? NONE),
         replicas,
         inSync,
         state: facts.state,
         failedMoves: facts.failedMoves,
         move: move && {
           role: move.role,
-          from: maybe(move.from),
-          to: id(move.to),
+          from: this.#idOrNull(move.from),
+          to: view.brokers.id(move.to),
           step: move.step,
           reason: move.reason,
           copied: move.copied,
-          drops: maybe(move.drops),
+          drops: this.#idOrNull(move.drops),
           startedAtMs: move.startedAtMs,
           progressAtMs: move.progressAtMs,
         },
       },
       why: facts.why,
     });
+  }
+
+  #ids(brokers: readonly number[]): string[] {
+    return brokers.map((b) => this.#view.brokers.id(b));
+  }
+
+  #idOrNull(b: number): string | null {
+    return b === NONE ? null : this.#view.brokers.id(b);
   }
 
   #requires({ needs, drainingToo = [] }: StepFacts): Step['requires'] {

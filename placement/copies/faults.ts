@@ -166,12 +166,12 @@ export class CopyFaults {
 export function resourceOutside(view: View, targets: CopyTargets, r: number): number {
   if ((view.tally.shards[r] ?? 0) === 0) return 0;
   const { floors, ceilings } = targets.of(r).share;
-  const held = view.tally.copiesRow(r);
+  const { tally } = view;
   const { liveList } = view.brokers;
   let sum = 0;
   for (let i = 0; i < liveList.length; i++) {
     const b = liveList[i] ?? 0;
-    const n = held[b] ?? 0;
+    const n = tally.copiesOf(r, b);
     const floor = floors[b] ?? 0;
     const ceiling = ceilings[b] ?? 0;
     // Most are within: that is told first.
