@@ -46,6 +46,30 @@ describe('rendezvous scores', () => {
     expect(sorted.map((i) => ids[i]).join(' ')).toBe(order);
   });
 
+  it.each(ORDERS)('order brokers for %j the same, its beginning hashed before', (key, order) => {
+    const ids = ['b1', 'b2', 'b3', 'b4', 'b5'];
+    const slash = key.indexOf('/') + 1;
+    const ranking = new Rendezvous(ids).stem(key.slice(0, slash)).of(key.slice(slash));
+    const sorted = ids.map((_, i) => i).sort((a, b) => ranking.compare(a, b));
+    expect(sorted.map((i) => ids[i]).join(' ')).toBe(order);
+  });
+
+  it.each(['stream:orders/0', 'stream:orders/1', 'stream:orders/2'])(
+    'break a tie of the high lane by the low lane of the whole key %j',
+    (key) => {
+      // Two texts that FNV-1a does not tell apart.
+      const ids = ['costarring', 'liquid'] as const;
+      expect(hashHigh(ids[0])).toBe(hashHigh(ids[1]));
+      const [x, y] = ids.map((id) => scoreLane(hashLow(key), hashLow(id)));
+      const wanted = Math.sign((y ?? 0) - (x ?? 0));
+      const rendezvous = new Rendezvous(ids);
+      for (const cut of [0, 7, key.length]) {
+        const ranking = rendezvous.stem(key.slice(0, cut)).of(key.slice(cut));
+        expect(Math.sign(ranking.compare(0, 1))).toBe(wanted);
+      }
+    },
+  );
+
   it('break a tie of both lanes on the id', () => {
     const ranking = new Rendezvous(['same', 'same']).of('stream:x/0');
     expect(ranking.compare(0, 1)).toBe(0);
