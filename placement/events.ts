@@ -63,6 +63,8 @@ export interface Operator {
 
 /** Applies one event. Answers the steps that an operator's request made, already carried out. */
 export function applyAction(cluster: SimCluster, action: SimAction, operator: Operator): readonly Step[] {
+  // As live: what leaders report of their copies ends no phase, all else from outside does.
+  if (action.type !== 'inSync') cluster.phase++;
   if (action.type === 'move') {
     return rowsOf(cluster, action.shard).map(({ shard }) =>
       carryOut(cluster, operator.startMove(cluster.snapshot(), cluster.reports(), { ...action, shard })),
@@ -73,8 +75,6 @@ export function applyAction(cluster: SimCluster, action: SimAction, operator: Op
       carryOut(cluster, operator.cancelMove(cluster.snapshot(), cluster.reports(), shard)),
     );
   }
-  // As live: what the brokers, the resources or the policy are decides how long what has moved is remembered.
-  if (action.type !== 'inSync') cluster.phase++;
   applyChange(cluster, action);
   return [];
 }

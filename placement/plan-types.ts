@@ -19,8 +19,8 @@ export interface Snapshot {
   /** When the cluster's first broker registered; `null` while none has. Opens the settle window. */
   readonly firstRegisteredAtMs: number | null;
   /**
-   * Another number each time that something has happened from outside: a broker, a resource or the policy changed. Nothing
-   * that has moved in this phase is moved again for the sake of levels (placement.md, "Calm").
+   * Another number each time that something has happened from outside: a broker, a resource or the policy changed, or an
+   * operator started or cancelled a move. Nothing that has moved in this phase is moved again for the sake of levels (placement.md, "Calm").
    */
   readonly phase: number;
 }

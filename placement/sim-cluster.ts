@@ -47,7 +47,7 @@ export class SimCluster {
   /** Cluster time. It begins where the file was exported. */
   nowMs: number;
   readonly #timeMs: number | undefined;
-  /** As the file has it, and one more with each change to a broker, a resource or the policy. */
+  /** As the file has it, and one more with each change to a broker, a resource or the policy, and each request by hand. */
   phase: number;
   /** Passes begun since the start. */
   pass = 0;

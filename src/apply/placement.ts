@@ -12,6 +12,9 @@ import { done, type Outcome, type Sliced } from './outcome.ts';
 import { resourceOf } from './resource.ts';
 import { keepsDrained } from './row.ts';
 
+/** The rule of a move that an operator starts, or cancels. */
+const BY_HAND = 'operator';
+
 /** Decided rows, in order: each is written as it is, or refused and answered; none is altered. */
 export function* placement(
   state: ClusterState,
@@ -45,6 +48,8 @@ function writeRow(state: ClusterState, row: PlacementRow): RowResult {
     stagedIncarnation: current?.stagedIncarnation ?? null,
   });
   if (refusal !== null) return { shard, result: refusal.code, detail: refusal.detail };
+  // What is asked for by hand comes from outside: what moved before is free to make up for it.
+  if (row.rule === BY_HAND) state.beginPhase();
   const next = writeStep(current, row, state);
   state.putAssignment({
     ...next,

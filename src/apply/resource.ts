@@ -80,6 +80,7 @@ export function abandonShard(state: ClusterState, command: Of<'abandonShard'>): 
   if (serving !== undefined) {
     return refuse('refused', `${shard}: broker ${serving} holds an in-sync copy, nothing has to be given up`);
   }
+  state.beginPhase();
   state.deleteAssignment(shard);
   return done({ shard });
 }

@@ -21,7 +21,7 @@ export interface Header {
   readonly policyRevision: number;
   readonly firstRegisteredAtMs: number | null;
   readonly maxGeneration: number;
-  /** Log index of the last change to a broker, a resource or the policy: what moved before it may move again. */
+  /** Log index of the last change from outside (`beginPhase`): what moved before it may move again. */
   readonly phase: number;
   /** Highest incarnation of a broker that was removed: an id that comes again counts on from it. */
   readonly incarnationFloor: number;
@@ -225,6 +225,14 @@ export class ClusterState implements StateView {
     this.#changed({ kind: 'policy', policy });
   }
 
+  /**
+   * What has moved may move again from here on: a broker, a resource or the policy changes, or an operator starts or cancels a
+   * move or gives a shard up.
+   */
+  beginPhase(): void {
+    this.#header.phase = this.appliedIndex;
+  }
+
   noteRegistration(timeMs: number): void {
     if (this.firstRegisteredAtMs === null) this.#header.firstRegisteredAtMs = timeMs;
   }
@@ -263,7 +271,7 @@ export class ClusterState implements StateView {
   #changed(change: Change): void {
     this.#changes.push(change);
     this.#header.revision = this.appliedIndex;
-    if (change.kind !== 'assignment' && change.kind !== 'removed') this.#header.phase = this.appliedIndex;
+    if (change.kind !== 'assignment' && change.kind !== 'removed') this.beginPhase();
   }
 
   /** Counts a row in, and out the one that it replaces. */

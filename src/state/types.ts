@@ -63,7 +63,7 @@ export interface StateView {
   readonly firstRegisteredAtMs: number | null;
   /** Highest generation any shard ever had. */
   readonly maxGeneration: number;
-  /** Log index of the last change to a broker, a resource or the policy: what has moved counts from there on. */
+  /** Log index of the last change to a broker, a resource or the policy, or request by hand: what has moved counts from there on. */
   readonly phase: number;
   /** Hex, 16 digits; equal on all members at equal appliedIndex. */
   readonly stateHash: string;

@@ -168,6 +168,26 @@ describe('a move', () => {
     expect(h.assignment()).not.toHaveProperty('moved');
   });
 
+  it('by hand, started or cancelled, begins a phase, and what it comes to later begins none', () => {
+    const begun = (change: () => void): boolean => {
+      const before = h.state.phase;
+      change();
+      return h.state.phase > before && h.state.phase === h.state.appliedIndex;
+    };
+    const staged = decided(['b1', 'b2'], { state: 'active', move: toB2({ reason: 'operator' }) });
+    const by = { rule: 'operator', reason: 'operator' } as const;
+    expect(begun(() => void h.place({ step: 'stage', next: staged, ...by }))).toBe(true);
+    const kept = decided(['b1', 'b2'], { state: 'active' });
+    expect(begun(() => void h.place({ step: 'abandon', next: kept, ...by }))).toBe(true);
+    expect(begun(() => void h.place({ step: 'stage', next: staged, ...by }))).toBe(true);
+    expect(begun(fence)).toBe(false);
+    expect(begun(() => void h.report('b1', [{ drained: true }]))).toBe(false);
+    expect(begun(cutOver)).toBe(false);
+    expect(h.assignment().moved).toMatchObject({ phase: h.state.phase, leader: true });
+    // One that is refused changes nothing.
+    expect(begun(() => void h.place({ step: 'stage', next: staged, expect: 1, ...by }))).toBe(false);
+  });
+
   it('waits for a slot, which frees as the one before it finishes', () => {
     stage();
     expect(stage('stream:s/1')).toMatchObject({ result: 'limit_exceeded' });

@@ -150,6 +150,7 @@ describe('abandoning a shard', () => {
     expect(h.refused(abandon(1)).code).toBe('stale');
     h.ok(abandon(h.assignment().generation));
     expect(h.state.assignments.has('stream:s/0')).toBe(false);
+    expect(h.state.phase).toBe(h.state.appliedIndex);
   });
 
   it('of what is not placed is not found', () => {
