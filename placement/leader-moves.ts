@@ -2,6 +2,7 @@ import { matchHandovers, type Offer } from './handover-matching.ts';
 import { couldLead, mustCopy } from './leader-start.ts';
 import { hasLed } from './moved.ts';
 import type { Pass } from './pass.ts';
+import { outside } from './share-book.ts';
 import type { View } from './view.ts';
 
 /** A leadership to hand over, the shard chosen. */
@@ -96,13 +97,7 @@ export class LeaderMoves {
       if (view.mayStart(s, 'leader')) left[from] = (left[from] ?? 0) - 1;
       else if (view.free(s) && hasLed(view, s)) staying.push(s);
     }
-    for (const s of staying) {
-      const from = view.nextLeader(s);
-      if ((left[from] ?? 0) <= 0) continue;
-      const where = view.brokers.id(from);
-      const detail = `its leadership has come to ${where} already; it goes on once a broker, a resource or the policy has changed`;
-      this.#pass.wait(s, 'moved_already', detail);
-    }
+    for (const s of staying) if ((left[view.nextLeader(s)] ?? 0) > 0) noteStaying(this.#pass, s);
   }
 
   #offers(r: number, supply: Int32Array, demand: Int32Array, clear: boolean): Offer[] {
@@ -133,6 +128,43 @@ export class LeaderMoves {
     );
     return found.map((entry) => entry.offer);
   }
+}
+
+function noteStaying(pass: Pass, s: number): void {
+  const where = pass.view.brokers.id(pass.view.nextLeader(s));
+  const detail = `its leadership has come to ${where} already; it goes on once a broker, a resource or the policy has changed, or a move is asked for by hand`;
+  pass.wait(s, 'moved_already', detail);
+}
+
+/** Says it of leaderships that keep the totals from being level: each holds its part of a remainder that should be another's. */
+export function noteHolding(pass: Pass): void {
+  const { view, targets } = pass;
+  if (!isHeldOff(pass)) return;
+  const { floor } = targets.cluster;
+  const above = targetTotals(pass).map((total, b) => total - (floor[b] ?? 0));
+  for (const s of view.movedLeaders) {
+    const [r, b] = [view.resource(s), view.nextLeader(s)];
+    if (!hasLed(view, s) || !view.free(s) || (above[b] ?? 0) <= 0) continue;
+    if (view.tally.leadersOf(r, b) > targets.floor(r, b)) noteStaying(pass, s);
+  }
+}
+
+/** Leaderships that have moved in this phase keep the totals of the targets out of the cluster's floor…ceiling. */
+export function isHeldOff(pass: Pass): boolean {
+  const { view, targets } = pass;
+  if (targets.settled || targets.capped || !view.movedLeaders.some((s) => hasLed(view, s))) return false;
+  const totals = targetTotals(pass);
+  return view.brokers.liveList.some((b) => outside(targets.cluster, b, totals[b] ?? 0) > 0);
+}
+
+function targetTotals({ view, targets }: Pass): Int32Array {
+  const { count } = view.brokers;
+  const totals = new Int32Array(count);
+  for (let r = 0; r < view.resourceCount; r++) {
+    const row = targets.row(r);
+    for (let b = 0; b < count; b++) totals[b] = (totals[b] ?? 0) + (row[b] ?? 0);
+  }
+  return totals;
 }
 
 /**

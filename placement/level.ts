@@ -1,6 +1,6 @@
 import { NONE } from './broker-table.ts';
 import { canTake, keepsZones, shardToCopy, startLeaderMove } from './leader-start.ts';
-import type { LeaderMoves, ResourceMoves } from './leader-moves.ts';
+import { noteHolding, type LeaderMoves, type ResourceMoves } from './leader-moves.ts';
 import type { Pass } from './pass.ts';
 import type { Why } from './plan-types.ts';
 import type { View } from './view.ts';
@@ -21,6 +21,7 @@ interface Option {
  */
 export function levelLeaders(pass: Pass, moves: LeaderMoves): void {
   if (pass.targets.settled) return;
+  noteHolding(pass);
   const behind = catchingUp(pass);
   if (!levelResources(pass, moves, behind)) levelTotals(pass, moves, behind);
 }

@@ -1,5 +1,5 @@
 import { matchHandovers, type Offer } from './handover-matching.ts';
-import { isClear } from './leader-moves.ts';
+import { isClear, isHeldOff } from './leader-moves.ts';
 import { couldLead, mustCopy } from './leader-start.ts';
 import type { Pass } from './pass.ts';
 import { hasLed } from './moved.ts';
@@ -18,6 +18,7 @@ export function minimumLeaderMoves(pass: Pass): number | null {
     if (view.counts[s] === 1 && view.nextLeader(s) !== view.leader[s]) sum++;
   }
   if (targets.settled) return sum;
+  if (isHeldOff(pass)) return null;
   for (let r = 0; r < view.resourceCount; r++) {
     const moves = movesOf(pass, r);
     if (moves > 0 && (isBehind(pass, r) || possibleMoves(pass, r, couldLeadWhole) < moves)) return null;
@@ -44,8 +45,7 @@ function movesOf(pass: Pass, r: number): number {
 function isBehind(pass: Pass, r: number): boolean {
   const { view } = pass;
   const { live, liveList } = view.brokers;
-  const gives = (b: number): boolean =>
-    live[b] === 0 || view.tally.leadersOf(r, b) > targetOf(pass, r, b);
+  const gives = (b: number): boolean => live[b] === 0 || view.tally.leadersOf(r, b) > targetOf(pass, r, b);
   const needing = [...liveList].filter((b) => view.tally.leadersOf(r, b) < targetOf(pass, r, b));
   const end = view.firstShard[r + 1] ?? 0;
   for (let s = view.firstShard[r] ?? 0; s < end; s++) {

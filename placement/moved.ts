@@ -18,9 +18,11 @@ export function movedBy(
   return { phase, leader: before?.leader ?? false, copies: [...copies, { from, to }] };
 }
 
-/** The shard's leadership has moved in this phase, to a broker that it may stay on. */
+/** The shard's leadership has moved in this phase, or is on its way, to a broker that it may stay on. */
 export function hasLed(view: View, s: number): boolean {
-  return movedOf(view, s)?.leader === true && view.brokers.live[view.nextLeader(s)] === 1;
+  const next = view.nextLeader(s);
+  if (view.brokers.live[next] !== 1) return false;
+  return next !== view.leader[s] || movedOf(view, s)?.leader === true;
 }
 
 /** The move would take a copy back that a follower's move has brought in this phase. */

@@ -4,6 +4,7 @@ import {
   plan,
   planFile,
   simulate,
+  type Assignment,
   type ClusterFile,
   type Moved,
   type SimAction,
@@ -101,6 +102,74 @@ describe('a leadership that has moved in this phase', () => {
     }
   });
 
+  const onItsWay: Partial<Assignment> = {
+    move: {
+      role: 'leader',
+      step: 'staged',
+      reason: 'balance',
+      from: 'b1',
+      to: 'b2',
+      drops: null,
+      copied: false,
+      startedAtMs: 0,
+      progressAtMs: 0,
+    },
+  };
+
+  it('or is on its way, is not counted among those that could go', () => {
+    const { 'stream:r/0': first } = all(0);
+    const file = clusterOf({
+      brokers: [broker('b1'), broker('b2')],
+      resources: [resource('r', 2, { replicationFactor: 2 })],
+      assignments: [
+        assignment('stream:r/0', ['b2', 'b1'], { moved: first! }),
+        assignment('stream:r/1', ['b1', 'b2'], onItsWay),
+      ],
+    });
+    const [phase] = run(file);
+    expect(phase?.moves.map(({ shard }) => shard)).toEqual(['stream:r/1']);
+    expect(phase?.levels.leadersTotal).toEqual({ b1: 0, b2: 2 });
+    expect(phase?.minimumLeaderMoves).toBeNull();
+  });
+
+  it('says so where it keeps the totals from being level, and no fewest number is claimed', () => {
+    const names = ['r0', 'r1', 'r2', 'r3'];
+    const file = (led: Moved | undefined): ClusterFile =>
+      clusterOf({
+        brokers: [broker('b1'), broker('b2')],
+        resources: names.map((name) => resource(name, 1, { replicationFactor: 2 })),
+        assignments: names.map((name, i) =>
+          i === 3
+            ? assignment(`stream:${name}/0`, ['b2', 'b1'])
+            : assignment(`stream:${name}/0`, ['b1', 'b2'], led === undefined ? {} : { moved: led }),
+        ),
+      });
+    expect(planFile(file(undefined), { plan })).toMatchObject({ minimumLeaderMoves: 1, waiting: [] });
+    const { steps, waiting, minimumLeaderMoves } = planFile(file({ phase: 0, ...LED }), { plan });
+    expect(steps).toEqual([]);
+    expect(minimumLeaderMoves).toBeNull();
+    expect(waiting.map(({ shard, reason }) => `${shard} ${reason}`)).toEqual(
+      [0, 1, 2].map((n) => `stream:r${n}/0 moved_already`),
+    );
+  });
+
+  it('may go once another is moved by hand, and that one stays', () => {
+    const file = clusterOf({
+      brokers: [broker('b1'), broker('b2')],
+      resources: [resource('r', 2, { replicationFactor: 2 })],
+      assignments: [0, 1].map((n) => assignment(`stream:r/${n}`, ['b1', 'b2'])),
+    });
+    const [first] = run(file);
+    expect(first?.moves.map(({ shard }) => shard)).toEqual(['stream:r/0']);
+    const [, phase] = run(file, { type: 'move', shard: 'stream:r/1', role: 'leader', to: 'b2', from: null });
+    expect(phase?.moves.map(({ shard, to }) => `${shard} to ${to}`)).toEqual([
+      'stream:r/1 to b2',
+      'stream:r/0 to b1',
+    ]);
+    judgeMinimum(phase!);
+    expect(phase?.minimumLeaderMoves).toBe(2);
+  });
+
   it('by hand too, keeps its part of the remainder: another levels the totals', () => {
     const file = clusterOf({
       brokers: [broker('b1'), broker('b2')],
@@ -138,6 +207,29 @@ describe('a copy that has moved in this phase', () => {
 });
 
 describe('what has moved', () => {
+  it('by hand is noted until the next is asked for: a row does not grow with them', () => {
+    const file = clusterOf({
+      brokers: [broker('b1'), broker('b2'), broker('b3')],
+      resources: [resource('r', 1, { replicationFactor: 2 })],
+      assignments: [assignment('stream:r/0', ['b1', 'b2'])],
+    });
+    const to = (from: string, id: string): SimAction => ({
+      type: 'move',
+      shard: 'stream:r/0',
+      role: 'follower',
+      from,
+      to: id,
+    });
+    const phases = run(file, to('b2', 'b3'), to('b3', 'b2'), to('b2', 'b3'));
+    const copies = phases.map(({ cluster }) => cluster.assignments[0]?.moved?.copies);
+    expect(copies).toEqual([
+      undefined,
+      [{ from: 'b2', to: 'b3' }],
+      [{ from: 'b3', to: 'b2' }],
+      [{ from: 'b2', to: 'b3' }],
+    ]);
+  });
+
   it('is noted in the row as a move finishes, and dropped by the first write of another phase', () => {
     const [first] = run(skewed({}));
     const rows = first?.cluster.assignments.filter(({ moved }) => moved !== undefined);
