@@ -77,9 +77,15 @@ export class Passes {
     if (!this.#running) this.#arm(this.#notBeforeMs - this.#options.clock.now());
   }
 
-  /** What the next pass would write. Writes nothing. */
-  planNow(): Promise<Plan> {
-    return this.#options.host.fullPlan(this.#input);
+  /** What the next pass would write, and the revision of the state that this was planned from. Writes nothing. */
+  async planNow(): Promise<Plan & { readonly revision: number }> {
+    const { state, host } = this.#options;
+    let { revision } = state;
+    const plan = await host.fullPlan(() => {
+      revision = state.revision;
+      return this.#input();
+    });
+    return { ...plan, revision };
   }
 
   /** An operator's question, answered from what a pass would be planned from. */

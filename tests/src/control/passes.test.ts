@@ -26,6 +26,8 @@ class World {
   plans = 0;
   /** What comes in the place of the slice from this step on; `null`: all of them come. */
   brokenAt: { readonly step: number; readonly wait: Promise<void> } | null = null;
+  /** Called when a whole plan is made, before it is answered. */
+  onPlanned = (): void => {};
   #unanswered: (() => void)[] = [];
   #isSlow = false;
   summary: PlanSummary | null = null;
@@ -43,7 +45,11 @@ class World {
         start: () => {},
         stop: () => {},
         close: async () => {},
-        fullPlan: (from) => inline.fullPlan(from),
+        fullPlan: async (from) => {
+          const made = await inline.fullPlan(from);
+          this.onPlanned();
+          return made;
+        },
         ask: (kind, subject, from) => inline.ask(kind, subject, from),
         plan: (from) => this.#plan(from),
       },
@@ -167,5 +173,13 @@ describe('a pass over a plan that comes in slices', () => {
     expect(w.stats.failedPasses).toBe(1);
     expect(w.plans).toBe(2);
     expect(shards(w.written)).toEqual(shards(w.steps.slice(0, 200)));
+  });
+
+  it('says of which revision a whole plan is, whatever is written before it is answered', async () => {
+    const { state } = w.fixture;
+    const { revision } = state;
+    w.onPlanned = () => w.fixture.write({ type: 'setDrain', broker: 'b00', drain: true });
+    expect(await w.passes.planNow()).toMatchObject({ revision, steps: w.steps });
+    expect(state.revision).toBeGreaterThan(revision);
   });
 });
