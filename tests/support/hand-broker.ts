@@ -184,9 +184,30 @@ export class HandBroker {
     });
   }
 
+  /** Says of every copy that is behind that it has caught up, once, whatever is held back. Answers of how many shards. */
+  async catchUp(): Promise<number> {
+    const shards = this.led().flatMap((row) => this.caughtUp(row) ?? []);
+    if (shards.length > 0) {
+      this.note('report', await this.request('report', { incarnation: this.incarnation, shards }));
+    }
+    return shards.length;
+  }
+
+  private led(): WatchedAssignment[] {
+    return [...this.rows.values()].filter((row) => row.leader === this.options.id);
+  }
+
+  /** The report that every copy of the shard is in sync; `null`: there is nothing to say. */
+  private caughtUp(row: WatchedAssignment): object | null {
+    const { isUp = () => true } = this.options;
+    const behind = row.replicas.filter((copy) => !row.inSync.includes(copy) && isUp(copy));
+    if (row.state === 'assigning' || behind.length === 0) return null;
+    const { shard, generation, inSync } = row;
+    return { shard, generation, inSync: [...inSync, ...behind], leaderOffset: 0, followers: {} };
+  }
+
   private async work(): Promise<void> {
-    const { id, isUp = () => true } = this.options;
-    const led = [...this.rows.values()].filter((row) => row.leader === id);
+    const led = this.led();
     const opens = led.filter((row) => row.state === 'assigning' && !this.hold.confirm);
     if (opens.length > 0) {
       const shards = opens.map(({ shard, generation }) => ({ shard, generation }));
@@ -194,10 +215,8 @@ export class HandBroker {
     }
     const reports = led.flatMap((row): object[] => {
       const { shard, generation } = row;
-      const behind = row.replicas.filter((copy) => !row.inSync.includes(copy) && isUp(copy));
-      if (row.state !== 'assigning' && behind.length > 0 && !this.hold.copy) {
-        return [{ shard, generation, inSync: [...row.inSync, ...behind], leaderOffset: 0, followers: {} }];
-      }
+      const caughtUp = this.hold.copy ? null : this.caughtUp(row);
+      if (caughtUp !== null) return [caughtUp];
       const ready = row.state === 'draining' && row.move !== null && row.inSync.includes(row.move.to);
       return ready && !this.hold.drain
         ? [{ shard, generation, leaderOffset: 0, followers: {}, drained: true }]

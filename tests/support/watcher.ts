@@ -52,6 +52,10 @@ export class Watcher {
   /** Every broker that came into a set of copies that was seen without it. */
   readonly copyStarts: CopyStart[] = [];
   readonly faults: string[] = [];
+  /** By shard: the fence that its leader has answered, and the revision that says so. */
+  readonly drained = new Map<string, { readonly generation: number; readonly revision: number }>();
+  /** Called after each revision. */
+  onChange = (): void => {};
   revision = 0;
   private readonly endpoints: readonly string[];
   private next = 0;
@@ -101,14 +105,23 @@ export class Watcher {
         this.faults.push(`revision ${push.revision} after ${this.revision}`);
       }
       for (const change of push.changes ?? []) {
-        if (change.kind === 'assignment' && change.assignment)
+        if (change.kind === 'assignment' && change.assignment) {
+          this.noteDrained(change.assignment, push.revision ?? 0);
           this.write(change.assignment, push.revision ?? 0);
+        }
         if (change.kind === 'removed' && change.shard) this.rows.delete(change.shard);
       }
     }
     if (push.type.startsWith('watch.') && push.revision !== undefined) {
       this.revision = Math.max(this.revision, push.revision);
+      this.onChange();
     }
+  }
+
+  /** Only `drained` changes a row without a new generation. */
+  private noteDrained({ shard, generation, state }: WatchedAssignment, revision: number): void {
+    if (state !== 'draining' || this.rows.get(shard)?.generation !== generation) return;
+    this.drained.set(shard, { generation, revision });
   }
 
   private write(row: WatchedAssignment, revision: number): void {

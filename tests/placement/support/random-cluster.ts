@@ -19,6 +19,8 @@ export interface Shape {
   readonly ephemeral?: boolean;
   /** Every set is on the same few brokers, or leads by one: how lopsided it may be. */
   readonly skewed?: boolean;
+  /** Shards of which a move was given up. */
+  readonly failed?: boolean;
 }
 
 /** xorshift32: choices that only shape the data, from one number that fast-check prints. */
@@ -111,7 +113,8 @@ function randomSets(
     const set = pick(roll, pool, row.replicationFactor, bias);
     for (const id of set) held.set(id, (held.get(id) ?? 0) + 1);
     const shard = `${row.kind}:${row.name}/${number}`;
-    return withSync(shape, roll, assignment(shard, set), rows);
+    const failedMoves = shape.failed === true && roll(6) === 0 ? 1 + roll(2) : 0;
+    return withSync(shape, roll, assignment(shard, set, { failedMoves }), rows);
   });
 }
 

@@ -8,8 +8,10 @@ import { InlinePlanner } from '../../../src/control/index.ts';
 import { rowOf } from '../../../src/control/placement-rows.ts';
 import { ReportBook } from '../../../src/control/reports.ts';
 import { randomCluster } from '../../placement/support/random-cluster.ts';
+import { RUNS, SEED } from '../../placement/support/seed.ts';
 import { Harness, importOf } from '../apply/harness.ts';
 
+const CLUSTERS = 200 * RUNS;
 /** Steps that one cluster is followed for; more than most need to settle. */
 const MAX_PASSES = 12;
 
@@ -77,8 +79,8 @@ const plain = (planned: Plan): unknown =>
 describe('the plan of a running cluster', () => {
   // Some 14 s of work: on a loaded machine it takes what it takes.
   it(
-    'is the offline plan of its export, step by step, for 200 random clusters',
-    { timeout: 300_000 },
+    `is the offline plan of its export, step by step (${CLUSTERS} clusters, seed ${SEED})`,
+    { timeout: 300_000 * RUNS },
     async () => {
       const shape = { brokers: 7, resources: 4, shards: 12, weights: true, zones: true, caps: true };
       const troubled = {
@@ -108,7 +110,7 @@ describe('the plan of a running cluster', () => {
             }
           },
         ),
-        { numRuns: 200 },
+        { seed: SEED, numRuns: CLUSTERS },
       );
       expect(steps).toBeGreaterThan(1_000);
     },
