@@ -1,6 +1,7 @@
 import type { View } from '../view.ts';
 import { BarrenResources } from './barren.ts';
 import { Layout, mayNarrow, shortestPath, type Path, type SpanMode } from './chain.ts';
+import { Counted } from './counted.ts';
 import { outside, zoneFault } from './measure.ts';
 import type { CopyTargets } from './targets.ts';
 
@@ -14,30 +15,27 @@ type Known<T> = T | undefined;
 export class CopyFaults {
   readonly #view: View;
   readonly #targets: CopyTargets;
-  /** By resource: the version of its tally that the rest was counted at. */
-  readonly #version: Int32Array;
   /** By resource: squared copies outside floor…ceiling of `t_b`. */
-  readonly #outside: Float64Array;
+  readonly #outside: Counted;
   /** By resource: copies over zone limits, and zones missing under `zone`. */
-  readonly #zones: Int32Array;
+  readonly #zones: Counted;
   /** By resource: its shortest path. */
   readonly #kept: Known<Path | null>[];
   readonly #narrowed: Known<Path | null>[];
   /** By resource: whether a copy could go from above a quota to below one. */
   readonly #offQuotas: Known<boolean>[];
   readonly #barren = new Map<string, BarrenResources>();
-  #changes = -1;
-  #outsideSum = 0;
-  #zonesSum = 0;
 
   constructor(targets: CopyTargets) {
     const { view } = targets;
     const { resourceCount } = view;
     this.#view = view;
     this.#targets = targets;
-    this.#version = new Int32Array(resourceCount).fill(-1);
-    this.#outside = new Float64Array(resourceCount);
-    this.#zones = new Int32Array(resourceCount);
+    this.#outside = new Counted(view, (r) => {
+      this.#forget(r);
+      return resourceOutside(view, targets, r);
+    });
+    this.#zones = new Counted(view, (r) => this.#zoneFaults(r));
     this.#kept = new Array<Known<Path | null>>(resourceCount).fill(undefined);
     this.#narrowed = new Array<Known<Path | null>>(resourceCount).fill(undefined);
     this.#offQuotas = new Array<Known<boolean>>(resourceCount).fill(undefined);
@@ -45,42 +43,38 @@ export class CopyFaults {
 
   /** Squared copies outside floor…ceiling, over all resources. */
   get outside(): number {
-    this.#catchUp();
-    return this.#outsideSum;
+    return this.#outside.sum;
   }
 
   /** Copies over zone limits, and zones missing, over all shards that count. */
   get zones(): number {
-    this.#catchUp();
-    return this.#zonesSum;
+    return this.#zones.sum;
   }
 
   /** Resources with a broker outside floor…ceiling, rising. */
   uneven(): number[] {
-    this.#catchUp();
     const found: number[] = [];
-    if (this.#outsideSum === 0) return found;
-    for (let r = 0; r < this.#outside.length; r++) if ((this.#outside[r] ?? 0) > 0) found.push(r);
+    if (this.#outside.sum === 0) return found;
+    for (let r = 0; r < this.#view.resourceCount; r++) if (this.#outside.of(r) > 0) found.push(r);
     return found;
   }
 
   /** For the totals' sake: by where they may end and between whom they go. */
   barren(bound: string, tier: string): BarrenResources {
-    this.#catchUp();
+    this.#outside.catchUp();
     const key = `${bound}/${tier}`;
     let known = this.#barren.get(key);
-    if (known === undefined) this.#barren.set(key, (known = new BarrenResources(this.#version.length)));
+    if (known === undefined) this.#barren.set(key, (known = new BarrenResources(this.#view.resourceCount)));
     return known;
   }
 
   isUneven(r: number): boolean {
-    this.#catchUp();
-    return (this.#outside[r] ?? 0) > 0;
+    return this.#outside.of(r) > 0;
   }
 
   /** The shortest path of an uneven resource; `null`: none. */
   path(r: number, mode: SpanMode): Path | null {
-    this.#catchUp();
+    this.#outside.catchUp();
     const known = mode === 'keep' ? this.#kept : this.#narrowed;
     const path = known[r];
     if (path !== undefined) return path;
@@ -93,7 +87,7 @@ export class CopyFaults {
 
   /** Resources in which a broker holds more than its quota and another less, or that have no quotas; rising. */
   offQuotas(): number[] {
-    this.#catchUp();
+    this.#outside.catchUp();
     const found: number[] = [];
     for (let r = 0; r < this.#offQuotas.length; r++) {
       if ((this.#view.tally.shards[r] ?? 0) === 0) continue;
@@ -126,25 +120,8 @@ export class CopyFaults {
     this.#narrowed.fill(undefined);
   }
 
-  #catchUp(): void {
-    const { changes, versions } = this.#view.tally;
-    if (changes === this.#changes) return;
-    this.#changes = changes;
-    for (let r = 0; r < versions.length; r++) {
-      const version = versions[r] ?? 0;
-      if (version === this.#version[r]) continue;
-      this.#version[r] = version;
-      this.#count(r);
-    }
-  }
-
-  #count(r: number): void {
-    const copies = resourceOutside(this.#view, this.#targets, r);
-    const zones = this.#zoneFaults(r);
-    this.#outsideSum += copies - (this.#outside[r] ?? 0);
-    this.#zonesSum += zones - (this.#zones[r] ?? 0);
-    this.#outside[r] = copies;
-    this.#zones[r] = zones;
+  /** The resource has changed: what was found of it holds no more. */
+  #forget(r: number): void {
     this.#kept[r] = this.#narrowed[r] = undefined;
     this.#offQuotas[r] = undefined;
     for (const barren of this.#barren.values()) barren.forget(r);

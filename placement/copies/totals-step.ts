@@ -92,6 +92,7 @@ interface Ends extends TotalsChanges {
   readonly tier: Tier;
   /** By broker: GIVES, TAKES or both. */
   readonly ends: Uint8Array;
+  readonly givers: readonly number[];
   /** Brokers with room, who adds the least first. */
   readonly takers: readonly number[];
 }
@@ -105,15 +106,19 @@ function endsOf(targets: CopyTargets, changes: TotalsChanges, tier: Tier): Ends 
   const { gives, takes } = changes;
   const [isGiver, isTaker] = ENDS[tier](targets, changes);
   const ends = new Uint8Array(count);
+  const givers: number[] = [];
   const takers: number[] = [];
   for (const b of liveList) {
-    if (isGiver(b)) ends[b] = GIVES;
+    if (isGiver(b)) {
+      ends[b] = GIVES;
+      givers.push(b);
+    }
     if (view.room(b) <= 0 || !isTaker(b)) continue;
     ends[b] = (ends[b] ?? 0) + TAKES;
     takers.push(b);
   }
   takers.sort((a, b) => (takes[a] ?? 0) - (takes[b] ?? 0) || a - b);
-  return { tier, ends, gives, takes, takers };
+  return { tier, ends, gives, takes, givers, takers };
 }
 
 type IsEnd = (b: number) => boolean;
@@ -160,7 +165,7 @@ function lookAt(
   targets: CopyTargets,
   r: number,
   quotas: CopyQuotas | null,
-  { ends, gives, takes, takers }: Ends,
+  { ends, gives, takes, givers, takers }: Ends,
   among: Among & { readonly best: Candidate | null },
 ): Looked {
   const { view, faults } = targets;
@@ -176,6 +181,8 @@ function lookAt(
   let isBarren = true;
   if (open.length === 0) return { best, isBarren };
   targets.looked += view.tally.shards[r] ?? 0;
+  const spares = (b: number): boolean => (held[b] ?? 0) > (quotas?.(r, b) ?? 0);
+  if (!givers.some(spares)) return { best, isBarren };
   for (let s = view.firstShard[r] ?? 0; s < (view.firstShard[r + 1] ?? 0); s++) {
     if (view.counts[s] === 0 || view.touched[s] === 1 || view.move(s) !== null) continue;
     const set = view.finished(s);
@@ -184,7 +191,7 @@ function lookAt(
     const isMovable = among.movable(s);
     for (const from of set) {
       if (from === leader || ((ends[from] ?? 0) & GIVES) === 0) continue;
-      if ((held[from] ?? 0) <= (quotas?.(r, from) ?? 0)) continue;
+      if (!spares(from)) continue;
       const uneven = change(from, -1);
       for (let i = 0; i < open.length; i++) {
         const to = open[i] ?? 0;
