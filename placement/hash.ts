@@ -110,6 +110,28 @@ export class Ranking {
     return scoreLane(this.#keyHigh, this.#brokers.high[broker] ?? 0);
   }
 
+  /** Of the brokers of a list from place `from` on before `to`, each at its broker's place: the smaller, the higher its high lane. */
+  ranks(list: Int32Array, from: number, to: number, into: Float64Array): void {
+    const lane = this.#keyHigh;
+    const { high } = this.#brokers;
+    for (let i = from; i < to; i++) {
+      const b = list[i] ?? 0;
+      into[b] = -scoreLane(lane, high[b] ?? 0);
+    }
+  }
+
+  /** The first of a list whose high lane is above `limit`, as many as `into` has places for. Answers how many. */
+  above(limit: number, list: Int32Array, count: number, into: Int32Array): number {
+    const lane = this.#keyHigh;
+    const { high } = this.#brokers;
+    let found = 0;
+    for (let i = 0; i < count && found < into.length; i++) {
+      const b = list[i] ?? 0;
+      if (scoreLane(lane, high[b] ?? 0) > limit) into[found++] = b;
+    }
+    return found;
+  }
+
   /** Negative if `a` scores higher than `b`; ties go to the smaller id. */
   compare(a: number, b: number): number {
     return this.high(b) - this.high(a) || this.#compareLow(a, b);

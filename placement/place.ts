@@ -1,7 +1,7 @@
 import { NO_CAP, NONE } from './broker-table.ts';
 import type { Ranking } from './hash.ts';
 import type { Why } from './plan-types.ts';
-import { Rejections } from './rejections.ts';
+import { REJECTED_SHOWN, Rejections } from './rejections.ts';
 import type { LeaderTargets } from './targets.ts';
 import type { View } from './view.ts';
 
@@ -26,6 +26,7 @@ export class Placer {
   readonly #targets: LeaderTargets;
   readonly #capped: boolean;
   readonly #rejections: Rejections;
+  readonly #above = new Int32Array(REJECTED_SHOWN);
   readonly #tiers: ResourceTiers;
   #best = NONE;
   #next = NONE;
@@ -121,11 +122,10 @@ export class Placer {
     const rejections = this.#rejections;
     rejections.begin();
     const score = ranking.high(chosen);
+    const above = this.#above;
     const { closed, closedCount } = tiers.target;
-    for (let i = 0; i < closedCount && !rejections.isFull; i++) {
-      const b = closed[i] ?? NONE;
-      if (ranking.high(b) > score) rejections.add(b, 'at_target');
-    }
+    const found = ranking.above(score, closed, closedCount, above);
+    for (let i = 0; i < found; i++) rejections.add(above[i] ?? NONE, 'at_target');
     if (fits === null) return rejections.list();
     for (const b of this.#view.brokers.liveList) {
       if (rejections.isFull) break;

@@ -4,7 +4,7 @@ type Rejected = Why['rejected'];
 type By = 'at_target' | 'at_max_shards';
 
 /** Most brokers that a `Why` lists as rejected. */
-const REJECTED_SHOWN = 3;
+export const REJECTED_SHOWN = 3;
 
 /**
  * The brokers that stood before a chosen one, and what stood against each. Equal lists are one: a first placement lists

@@ -1,3 +1,5 @@
+import type { Scores } from './selection.ts';
+
 /** `cost` of a pair that may not be picked. */
 export const FORBIDDEN = 255;
 /** The broker leads that many of the resource already: picking it moves nothing. */
@@ -9,6 +11,8 @@ export const COPIES = 2;
 /** As COPIES, but the broker is full: the shard has to wait for room. */
 export const WAITS = 3;
 
+export type RemainderScores = Pick<Scores, 'ranks'>;
+
 /** Which brokers take each row's remainder: row `i` picks `take[i]` of its brokers, once each. */
 export interface RemainderProblem {
   readonly rows: number;
@@ -19,6 +23,6 @@ export interface RemainderProblem {
   /** By broker: least and most picks in all. */
   readonly least: Int32Array;
   readonly most: Int32Array;
-  /** By row and broker: the order among equals; the higher is picked first. */
-  readonly score: (row: number, broker: number) => number;
+  /** By row: the order among equals; the higher is picked first, then the earlier broker. */
+  readonly scores: (row: number) => RemainderScores;
 }

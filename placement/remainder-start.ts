@@ -38,7 +38,9 @@ class Start implements Picks {
   #row = 0;
   /** Of the row in hand. */
   readonly #scores: Scores = {
-    high: (b) => this.#p.score(this.#row, b),
+    ranks: (list, from, to, into) => {
+      this.#p.scores(this.#row).ranks(list, from, to, into);
+    },
     compare: (a, b) => a - b,
   };
 

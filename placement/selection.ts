@@ -1,6 +1,7 @@
 /** The order among equal keys: the higher score first; `compare` where scores are equal too. */
 export interface Scores {
-  high(broker: number): number;
+  /** Of the brokers of a list from place `from` on before `to`, each at its broker's place: the smaller, the higher it scores. */
+  ranks(list: Int32Array, from: number, to: number, into: Float64Array): void;
   /** Negative if `a` comes first; 0 only for one and the same. */
   compare(a: number, b: number): number;
 }
@@ -10,7 +11,7 @@ export class Selection {
   readonly #list: Int32Array;
   /** By broker. */
   readonly #keys: Float64Array;
-  readonly #score: Float64Array;
+  readonly #rank: Float64Array;
   #count = 0;
   /** The equals that the last chosen is among. */
   #from = 0;
@@ -20,7 +21,7 @@ export class Selection {
   constructor(keys: Float64Array) {
     this.#list = new Int32Array(keys.length);
     this.#keys = keys;
-    this.#score = new Float64Array(keys.length);
+    this.#rank = new Float64Array(keys.length);
   }
 
   begin(): void {
@@ -47,8 +48,8 @@ export class Selection {
     const end = from + wanted;
     this.#find(this.#keys, end, from, to);
     if (this.#to === end) return wanted;
-    for (let i = this.#from; i < this.#to; i++) this.#score[list[i] ?? 0] = -scores.high(list[i] ?? 0);
-    this.#find(this.#score, end, this.#from, this.#to);
+    scores.ranks(list, this.#from, this.#to, this.#rank);
+    this.#find(this.#rank, end, this.#from, this.#to);
     if (this.#to === end) return wanted;
     list.subarray(this.#from, this.#to).sort((a, b) => scores.compare(a, b));
     return wanted;

@@ -92,8 +92,17 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
     take: Int32Array.from(take),
     least,
     most,
-    // The high lane is below 2^32: who could hand one over without a copy keeps its own last.
-    score: (row, b) => (rankings[row]?.high(b) ?? 0) + (found[row]?.gives[b] === 1 ? 0 : 2 ** 32),
+    scores: (row) => ({
+      ranks: (list, from, to, into) => {
+        rankings[row]?.ranks(list, from, to, into);
+        const gives = found[row]?.gives;
+        // The high lane is below 2^32: who could hand one over without a copy keeps its own last.
+        for (let i = from; i < to; i++) {
+          const b = list[i] ?? 0;
+          if (gives?.[b] !== 1) into[b] = (into[b] ?? 0) - 2 ** 32;
+        }
+      },
+    }),
   });
   open.forEach((r, i) => {
     const at = r * count;

@@ -35,7 +35,6 @@ export function chooseQuotas(targets: CopyTargets): CopyQuotas {
   const within = (whole: Float64Array): Int32Array =>
     Int32Array.from(whole, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
   const rendezvous = new Rendezvous(view.brokers.ids);
-  const rankings = open.map((r) => rendezvous.of(view.resourceKeys[r] ?? ''));
   const picked = chooseRemainders({
     rows: open.length,
     brokers: count,
@@ -43,7 +42,7 @@ export function chooseQuotas(targets: CopyTargets): CopyQuotas {
     take: Int32Array.from(take),
     least: within(totals.floor),
     most: within(totals.ceiling),
-    score: (row, b) => rankings[row]?.high(b) ?? 0,
+    scores: (row) => rendezvous.of(view.resourceKeys[open[row] ?? 0] ?? ''),
   });
   const rowOf = new Map(open.map((r, i) => [r, i]));
   return (r, b) => {
