@@ -11,13 +11,15 @@ export function admitNew(pass: Pass): number[] {
   const { view } = pass;
   const admission = new Admission(view);
   const admitted: number[] = [];
-  for (let s = 0; s < view.shardCount; s++) {
-    if (view.leader[s] !== NONE) continue;
-    const factor = view.factor(view.resource(s));
-    if (waitsToSettle(pass, s)) continue;
-    if (admission.admit(factor)) admitted.push(s);
-    else if (factor === 0) pass.refuse(s, 'no_live_broker', noLiveBroker(pass));
-    else pass.refuse(s, 'no_room', noRoom(pass, factor));
+  for (let r = 0; r < view.resourceCount; r++) {
+    const factor = view.factor(r);
+    const end = view.firstShard[r + 1] ?? 0;
+    for (let s = view.firstShard[r] ?? 0; s < end; s++) {
+      if (view.leader[s] !== NONE || waitsToSettle(pass, s)) continue;
+      if (admission.admit(factor)) admitted.push(s);
+      else if (factor === 0) pass.refuse(s, 'no_live_broker', noLiveBroker(pass));
+      else pass.refuse(s, 'no_room', noRoom(pass, factor));
+    }
   }
   return admitted;
 }

@@ -13,6 +13,8 @@ import { mayRunShort } from './room.ts';
 export function minimumLeaderMoves(pass: Pass): number | null {
   const { view, targets } = pass;
   if (targets.capped || pass.lacksRoom || mayRunShort(pass)) return null;
+  // Without caps every new shard has found a broker under its target.
+  if (pass.placed === view.shardCount && !targets.bounded) return 0;
   let sum = 0;
   for (let s = 0; s < view.shardCount; s++) {
     if (view.counts[s] === 1 && view.nextLeader(s) !== view.leader[s]) sum++;

@@ -83,7 +83,6 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
   const least = Int32Array.from(cluster.floor, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
   const most = Int32Array.from(cluster.ceiling, (n, b) => Math.max(0, n - (fixed[b] ?? 0)));
   const rendezvous = new Rendezvous(view.brokers.ids);
-  const rankings = open.map((r) => rendezvous.of(view.resourceKeys[r] ?? ''));
   const found = remainderCosts(view, open, rows.of, { unled, target, staying });
   const picked = chooseRemainders({
     rows: open.length,
@@ -94,7 +93,7 @@ export function leaderTargets(view: View, book: ShareBook, unled: Int32Array): L
     most,
     scores: (row) => ({
       ranks: (list, from, to, into) => {
-        rankings[row]?.ranks(list, from, to, into);
+        rendezvous.of(view.resourceKeys[open[row] ?? 0] ?? '').ranks(list, from, to, into);
         const gives = found[row]?.gives;
         // The high lane is below 2^32: who could hand one over without a copy keeps its own last.
         for (let i = from; i < to; i++) {

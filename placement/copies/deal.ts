@@ -200,15 +200,17 @@ export class Dealer {
     const leader = this.#set[0] ?? 0;
     const all = openCount <= LARGE || group.forced > 0;
     const from = all ? 0 : scramble(row, leader + this.#size) % openCount;
-    const best = this.#best(deal, group, { from, count: all ? openCount : WINDOW }, row);
-    if (best === NONE) return false;
+    const at = this.#best(deal, group, { from, count: all ? openCount : WINDOW }, row);
+    if (at === NONE) return false;
+    const best = group.open[at] ?? 0;
     if (this.#seats[best] === this.#rowsLeft) group.forced--;
     this.#take(best, false);
+    if (this.#follower(best) === 0) close(group, at);
     this.#set[this.#size++] = best;
     return true;
   }
 
-  /** The best of `count` open brokers: one that every row left needs, else by pairs, seats and score. */
+  /** Where the best of `count` open brokers is: one that every row left needs, else by pairs, seats and score. */
   #best(
     deal: Deal,
     { open, openCount }: Group,
@@ -223,12 +225,14 @@ export class Dealer {
     const base = (set[0] ?? 0) * brokers;
     const rowsLeft = this.#rowsLeft;
     let best = NONE;
+    let bestAt = NONE;
     let bestKey = 0;
     let bestShares = 0;
     let ranking: Ranking | undefined;
     for (let i = 0; i < look.count; i++) {
       const sum = look.from + i;
-      const b = open[sum < openCount ? sum : sum - openCount] ?? 0;
+      const at = sum < openCount ? sum : sum - openCount;
+      const b = open[at] ?? 0;
       const left = seats[b] ?? 0;
       const key = left >= rowsLeft ? -1 : (follows[base + b] ?? 0);
       if ((best >= 0 && key > bestKey) || this.#isTaken(b)) continue;
@@ -242,10 +246,11 @@ export class Dealer {
         }
       }
       best = b;
+      bestAt = at;
       bestKey = key;
       bestShares = shares;
     }
-    return best;
+    return bestAt;
   }
 
   #isTaken(b: number): boolean {
@@ -258,7 +263,6 @@ export class Dealer {
     this.#seats[b] = (this.#seats[b] ?? 0) - 1;
     group.seats--;
     if (leads) this.#leads[b] = (this.#leads[b] ?? 0) - 1;
-    else if (this.#follower(b) === 0) close(group, b);
   }
 }
 
@@ -306,9 +310,9 @@ function clear(group: Group): void {
   group.memberCount = group.openCount = 0;
 }
 
-/** The broker follows no more. The others stay in their order. */
-function close(group: Group, b: number): void {
+/** The open broker at a place follows no more. The others stay in their order. */
+function close(group: Group, at: number): void {
   const { open } = group;
   group.openCount--;
-  for (let i = open.indexOf(b); i < group.openCount; i++) open[i] = open[i + 1] ?? 0;
+  for (let i = at; i < group.openCount; i++) open[i] = open[i + 1] ?? 0;
 }

@@ -46,16 +46,17 @@ export class Quotas {
     const x = this.#x;
     this.#begin(groups);
     const rounds = rows <= FEW_ROWS || n > MANY_GROUPS ? FEW_ROUNDS : ROUNDS;
-    for (let round = 0; round < rounds; round++) {
+    for (let round = 0, moves = true; moves && round < rounds; round++) {
+      moves = false;
       for (let j = 0; j < n; j++) {
         let sum = 0;
         for (let i = 0; i < n; i++) sum += (x[i * n + j] ?? 0) * (groups[i]?.rows ?? 0);
-        if (sum > 0) this.#scale((groups[j]?.followers ?? 0) / sum, j, n);
+        if (sum > 0 && this.#scale((groups[j]?.followers ?? 0) / sum, j, n)) moves = true;
       }
       for (let i = 0; i < n; i++) {
         let sum = 0;
         for (let j = 0; j < n; j++) sum += x[i * n + j] ?? 0;
-        if (sum > 0) this.#scale(followers / sum, i * n, 1);
+        if (sum > 0 && this.#scale(followers / sum, i * n, 1)) moves = true;
       }
     }
     for (let at = 0; at < x.length; at++) x[at] = Math.floor((x[at] ?? 0) * QUOTA_UNIT);
@@ -76,12 +77,17 @@ export class Quotas {
     }
   }
 
-  /** One row or column: every `step`-th. */
-  #scale(by: number, from: number, step: number): void {
+  /** One row or column: every `step`-th. Answers whether any of it has changed. */
+  #scale(by: number, from: number, step: number): boolean {
     const x = this.#x;
+    let changed = false;
     for (let k = 0, at = from; k < this.#n; k++, at += step) {
-      x[at] = Math.max(this.#least[at] ?? 0, Math.min(this.#most[at] ?? 0, (x[at] ?? 0) * by));
+      const before = x[at] ?? 0;
+      const after = Math.max(this.#least[at] ?? 0, Math.min(this.#most[at] ?? 0, before * by));
+      x[at] = after;
+      if (after !== before) changed = true;
     }
+    return changed;
   }
 }
 
