@@ -10,8 +10,11 @@ import type { Moment } from '../support/plan-witness.ts';
 import { Stage } from '../support/stage.ts';
 
 const CLUSTERS = 200 * RUNS;
-/** Some 40 s of work: on a loaded machine it takes what it takes. */
+/** Some 50 s of work: on a loaded machine it takes what it takes. */
 const TIMEOUT_MS = 600_000 * RUNS;
+
+/** One cluster of so many sees the Raft leader change under way. */
+const CLUSTERS_PER_LEADER = 20;
 
 const SHAPE = {
   ...{ brokers: 7, resources: 4, shards: 12, weights: true, zones: true, caps: true, troubles: true },
@@ -41,6 +44,7 @@ const LEAST: Readonly<Record<string, number>> = {
   moved: 0.5,
   failed: 0.5,
   'moved by hand': 0.25,
+  'another leader': 0.01,
 };
 
 /** A plan as it is compared: all of it, but for the hour at which a step is written, which has gone on since. */
@@ -100,6 +104,9 @@ describe('the plan of a running quorum', () => {
           try {
             await live.import({ ...file, policy: { ...file.policy, ...HELD_STILL, restoreAfterMs } });
             await live.join(file);
+            const changes = seed % CLUSTERS_PER_LEADER === 0;
+            if (changes) await live.changeLeader();
+            seen.add('another leader', changes);
             const isMoved = await live.moveByHand(await live.copy(), dice(seed));
             if (isMoved) await live.copy();
             seen.add('moved by hand', isMoved);

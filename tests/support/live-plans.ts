@@ -60,6 +60,11 @@ export class LivePlans {
     );
   }
 
+  /** Another member leads from here on: its planner begins with the whole state. */
+  async changeLeader(): Promise<void> {
+    await until('another leader', async () => await this.#witness.call('raft.transfer', {}));
+  }
+
   /** What is behind comes into sync, all at once and round after round, each from rest to rest. Answers the last of these. */
   async copy(): Promise<Moment> {
     for (let round = 0; ; round++) {
