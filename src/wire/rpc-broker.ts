@@ -48,9 +48,10 @@ const list = defineRead({
   answer: { items: z.array(brokerItem) },
   http: { verb: 'GET', path: '/brokers' },
   async handler({ plane: { state }, clock }) {
+    const { revision } = state;
     const rows = [...state.brokers.values()].sort((a, b) => compareStrings(a.id, b.id));
     const held = await loads(state, clock);
-    return { items: rows.map((row) => brokerView(row, held)) };
+    return { revision, items: rows.map((row) => brokerView(row, held)) };
   },
 });
 
@@ -61,9 +62,10 @@ const show = defineRead({
   answer: { broker: brokerItem },
   http: { verb: 'GET', path: '/brokers/{id}' },
   async handler({ plane: { state }, clock }, { id }) {
+    const { revision } = state;
     const row = state.brokers.get(id);
     if (row === undefined) throw new EvenkeelError('not_found', `no broker "${id}"`);
-    return { broker: brokerView(row, await loads(state, clock)) };
+    return { revision, broker: brokerView(row, await loads(state, clock)) };
   },
 });
 

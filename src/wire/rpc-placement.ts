@@ -25,7 +25,10 @@ const levels = defineRead({
   params: {},
   answer: levelsAnswer,
   http: { verb: 'GET', path: '/placement/levels' },
-  handler: async ({ plane: { state }, clock }) => ({ ...(await countLevels(state, clock)) }),
+  async handler({ plane: { state }, clock }) {
+    const { revision } = state;
+    return { revision, ...(await countLevels(state, clock)) };
+  },
 });
 
 const replicationRow = z.object({
@@ -46,10 +49,13 @@ const replication = defineRead({
   answer: { items: z.array(replicationRow) },
   http: { verb: 'GET', path: '/placement/replication' },
   async handler({ plane: { state }, clock }) {
-    const { leaders } = await countLevels(state, clock);
-    const rows = await countReplication(state, clock);
-    const items = rows.map((row) => ({ ...row, leaders: leaders[row.resource] ?? {} }));
-    return { items };
+    const { revision } = state;
+    // Both of that revision: what is taken is taken as it is when it is asked for.
+    const [{ leaders }, rows] = await Promise.all([
+      countLevels(state, clock),
+      countReplication(state, clock),
+    ]);
+    return { revision, items: rows.map((row) => ({ ...row, leaders: leaders[row.resource] ?? {} })) };
   },
 });
 

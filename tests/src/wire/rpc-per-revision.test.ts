@@ -2,9 +2,12 @@ import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../../raft/index.ts';
 import { createSystemClock } from '../../../src/clock.ts';
 import type { StateView } from '../../../src/state/index.ts';
+import { findMethod } from '../../../src/wire/index.ts';
+import { Caller } from '../../../src/wire/rpc-call.ts';
 import { countSpreads } from '../../../src/wire/rpc-levels.ts';
 import { inSlices, perRevisionInSlices } from '../../../src/wire/rpc-per-revision.ts';
-import { Harness } from '../apply/harness.ts';
+import { HarnessPlane } from '../../support/admin-node.ts';
+import { assignmentRow, brokerRow, Harness, importOf, resource } from '../apply/harness.ts';
 
 /** A clock whose turns come only when they are asked for. */
 class Turns {
@@ -71,5 +74,30 @@ describe('what is taken in slices', () => {
     for (let turn = 0; turn < 2; turn++) expect(await turns.next()).toBe(true);
     expect(await turns.next()).toBe(false);
     expect(await spreads).toMatchObject({ resourcesOutOfLevel: 0, maxLeaderSpreadPerResource: 0 });
+  });
+
+  it.each([
+    ['broker.list', {}],
+    ['broker.show', { id: 'b1' }],
+    ['placement.levels', {}],
+    ['placement.replication', {}],
+  ])('is answered with the revision that it was taken of: %s', async (name, params) => {
+    const h = new Harness();
+    const shards = 5_000;
+    const assignments = Array.from({ length: shards }, (_, i) => assignmentRow(`stream:s/${i}`, ['b1']));
+    const rows = { brokers: [brokerRow('b1')], resources: [resource('s', { shards })], assignments };
+    for (const command of importOf(rows)) h.ok(command);
+    const turns = new Turns();
+    const onFault = (error: unknown): never => {
+      throw error;
+    };
+    const caller = new Caller({ plane: new HarnessPlane(h), clock: turns.clock, onFault });
+    const { revision } = h.state;
+    const answer = caller.call(findMethod(name)!, { ...params, consistency: 'local' }, null);
+    expect(await turns.next()).toBe(true);
+    h.create('more');
+    while (await turns.next());
+    expect(await answer).toMatchObject({ revision });
+    expect(h.state.revision).toBeGreaterThan(revision);
   });
 });
