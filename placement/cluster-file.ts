@@ -9,6 +9,7 @@ import {
   type Policy,
   type Resource,
 } from './model.ts';
+import { PhaseMark } from './phase-mark.ts';
 
 /** A whole cluster as one JSON document: every field present, rows and keys in one order (docs/cluster-file.md). */
 export interface ClusterFile {
@@ -21,9 +22,14 @@ export interface ClusterFile {
   readonly policy: Policy;
   /** That of what has `moved` in its rows. Absent: 0. */
   readonly phase?: number;
+  /** The `PhaseMark` of brokers, resources and policy as it was printed. Absent: nothing has moved, or it was written by hand. */
+  readonly phaseOf?: string;
 }
 
-/** The cluster file of some rows, whatever else the rows carry and in whatever order they come. */
+/**
+ * The cluster file of some rows, whatever else the rows carry and in whatever order they come. What has moved is left out
+ * where `phaseOf` says that it did among other brokers or resources, or under another policy.
+ */
 export function clusterFile(rows: {
   readonly brokers: Iterable<Broker>;
   readonly resources: Iterable<Resource>;
@@ -31,21 +37,31 @@ export function clusterFile(rows: {
   readonly policy: Policy;
   readonly timeMs?: number | undefined;
   readonly phase?: number | undefined;
+  readonly phaseOf?: string | undefined;
 }): ClusterFile {
-  const { timeMs, phase = 0 } = rows;
+  const { timeMs, phase = 0, phaseOf } = rows;
+  const brokers = [...rows.brokers].sort((a, b) => compareStrings(a.id, b.id)).map(brokerRow);
+  const resources = [...rows.resources]
+    .sort((a, b) => compareStrings(resourceKey(a), resourceKey(b)))
+    .map(resourceRow);
+  const policy = policyRow(rows.policy);
+  const mark = (): string => {
+    const made = new PhaseMark(policy);
+    for (const row of [...brokers, ...resources]) made.add(row);
+    return made.text;
+  };
+  const isEdited = phaseOf !== undefined && phaseOf !== mark();
   const assignments = [...rows.assignments]
     .sort((a, b) => compareShards(a.shard, b.shard))
-    .map((row) => assignmentRow(row, phase));
+    .map((row) => assignmentRow(row, isEdited ? null : phase));
   return {
     version: 1,
     ...(timeMs === undefined ? {} : { timeMs }),
-    brokers: [...rows.brokers].sort((a, b) => compareStrings(a.id, b.id)).map(brokerRow),
-    resources: [...rows.resources]
-      .sort((a, b) => compareStrings(resourceKey(a), resourceKey(b)))
-      .map(resourceRow),
+    brokers,
+    resources,
     assignments,
-    policy: policyRow(rows.policy),
-    ...(phase !== 0 && assignments.some(({ moved }) => moved !== undefined) ? { phase } : {}),
+    policy,
+    ...(assignments.some(({ moved }) => moved !== undefined) ? { phase, phaseOf: mark() } : {}),
   };
 }
 

@@ -63,8 +63,7 @@ export interface Operator {
 
 /** Applies one event. Answers the steps that an operator's request made, already carried out. */
 export function applyAction(cluster: SimCluster, action: SimAction, operator: Operator): readonly Step[] {
-  // As live: what leaders report of their copies ends no phase, all else from outside does.
-  if (action.type !== 'inSync') cluster.phase++;
+  cluster.phase++;
   if (action.type === 'move') {
     return rowsOf(cluster, action.shard).map(({ shard }) =>
       carryOut(cluster, operator.startMove(cluster.snapshot(), cluster.reports(), { ...action, shard })),

@@ -11,6 +11,7 @@ export {
   resourceRow,
   type ClusterFile,
 } from './cluster-file.ts';
+export { PhaseMark } from './phase-mark.ts';
 export { EventRefused, type MoveRequest, type Operator, type SimAction } from './events.ts';
 export type { FinishedMove } from './sim-cluster.ts';
 export {

@@ -79,6 +79,8 @@ function reportShard(state: ClusterState, broker: string, reported: Reported): R
   const arrived =
     destination !== undefined && inSync.includes(destination) && !row.inSync.includes(destination);
   const move = arrived && row.move !== null ? { ...row.move, progressAtMs: state.timeMs } : row.move;
+  // A copy has caught up that no move was waiting for: leaderships that could not go there may go now.
+  if (inSync.some((id) => id !== destination && !row.inSync.includes(id))) state.beginPhase();
   rewrite(state, row, { inSync, move, drained });
   return accepted(shard);
 }

@@ -1,4 +1,10 @@
-import { assignmentRow, clusterFile, type Assignment, type ClusterFile } from '../../placement/index.ts';
+import {
+  assignmentRow,
+  clusterFile,
+  PhaseMark,
+  type Assignment,
+  type ClusterFile,
+} from '../../placement/index.ts';
 import { inShardOrder, type AssignmentRow, type BrokerRow, type StateView } from '../state/index.ts';
 
 /** Rows copied into the file between two steps: about a millisecond. */
@@ -27,7 +33,16 @@ export function* exportCluster(state: StateView, nowMs: number): Generator<void,
     assignments.push(assignment);
     if (assignments.length % ROWS_PER_STEP === 0) yield;
   }
-  return { ...file, assignments, ...(hasMoved ? { phase } : {}) };
+  return { ...file, assignments, ...(hasMoved ? { phase, phaseOf: yield* phaseOf(file) } : {}) };
+}
+
+function* phaseOf({ brokers, resources, policy }: ClusterFile): Generator<void, string, void> {
+  const mark = new PhaseMark(policy);
+  for (const [i, row] of [...brokers, ...resources].entries()) {
+    mark.add(row);
+    if (i % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield;
+  }
+  return mark.text;
 }
 
 /** A broker whose row carries a time that the planner compares with now. A settled cluster's export stays the same. */

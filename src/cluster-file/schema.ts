@@ -134,6 +134,7 @@ export const clusterFileSchema = z.strictObject({
   assignments: z.array(assignmentSchema).default([]),
   policy: policyPatchSchema.default({}).transform((patch): Policy => ({ ...DEFAULT_POLICY, ...patch })),
   phase: count.max(MAX_COUNTER).optional(),
+  phaseOf: z.string().optional(),
 });
 
 export type Present<T> = { [K in keyof T]?: Exclude<T[K], undefined> };

@@ -15,6 +15,8 @@ interface Kept {
   readonly plan: PassPlan;
   /** Of the policy and what else but time and rows the plan was made from. */
   readonly rules: string;
+  /** What has moved in it was held: in another one it may go. */
+  readonly phase: number;
   /** The cluster wants nothing: sees whether that stays so as rows change. */
   readonly quiet: QuietCluster | null;
 }
@@ -41,21 +43,21 @@ export class SettledPlan {
 
   /** `rows` is asked for only where they are to be planned from. */
   plan(facts: Facts, reports: Reports, rows: () => Rows): PassPlan {
-    const rules = JSON.stringify([facts.policy, facts.firstRegisteredAtMs, facts.phase]);
+    const rules = JSON.stringify([facts.policy, facts.firstRegisteredAtMs]);
     const kept = this.#kept;
-    if (kept?.rules === rules && stands(kept, facts.nowMs, reports)) return kept.plan;
+    if (kept?.rules === rules && stands(kept, facts, reports)) return kept.plan;
     this.#kept = null;
     const { plan, quiet } = planAndFollow({ ...facts, ...rows() }, reports);
     const made = passPlanOf(plan);
     if (made.steps.length === 0 && (quiet !== null || isQuiet(reports)))
-      this.#kept = { plan: made, rules, quiet };
+      this.#kept = { plan: made, rules, phase: facts.phase, quiet };
     return made;
   }
 }
 
-function stands({ plan, quiet }: Kept, nowMs: number, reports: Reports): boolean {
+function stands({ plan, phase, quiet }: Kept, facts: Facts, reports: Reports): boolean {
   if (quiet !== null) return quiet.wantsNothing();
-  return isQuiet(reports) && nowMs < (plan.summary.nextDeadlineMs ?? Infinity);
+  return phase === facts.phase && isQuiet(reports) && facts.nowMs < (plan.summary.nextDeadlineMs ?? Infinity);
 }
 
 function isQuiet(reports: Reports): boolean {

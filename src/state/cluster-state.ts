@@ -226,8 +226,8 @@ export class ClusterState implements StateView {
   }
 
   /**
-   * What has moved may move again from here on: a broker, a resource or the policy changes, or an operator starts or cancels a
-   * move or gives a shard up.
+   * What has moved may move again from here on: a broker, a resource or the policy changes, a copy catches up that no move
+   * was waiting for, or an operator starts or cancels a move or gives a shard up.
    */
   beginPhase(): void {
     this.#header.phase = this.appliedIndex;

@@ -31,6 +31,7 @@ const exported = defineRead({
       assignments: z.array(assignmentRowSchema),
       policy: policySchema,
       phase: counterSchema.optional(),
+      phaseOf: z.string().optional(),
     }),
   },
   http: { verb: 'GET', path: '/export' },

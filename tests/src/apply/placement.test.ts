@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Move } from '../../../placement/index.ts';
 import { MAX_DETAIL_CHARS, MAX_PLACEMENT_ROWS, type RowResult } from '../../../src/command/index.ts';
 import { Machine } from '../../../src/apply/index.ts';
-import { exportCluster } from '../../../src/cluster-file/index.ts';
+import { exportCluster, parseClusterFile } from '../../../src/cluster-file/index.ts';
 import { ChangeRing } from '../../../src/watch/index.ts';
 import { drained } from '../../support/drained.ts';
 import { decided, Harness } from './harness.ts';
@@ -148,6 +148,7 @@ describe('a move', () => {
     expect(copy.view.stateHash).toBe(h.state.stateHash);
     const file = drained(exportCluster(h.state, 0));
     expect([file.phase, file.assignments[0]?.moved]).toEqual([phase, moved]);
+    expect(parseClusterFile(JSON.stringify(file))).toEqual(file);
 
     const begun = (change: () => void): boolean => {
       const before = h.state.phase;

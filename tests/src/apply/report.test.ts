@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { decided, Harness } from './harness.ts';
+import { decided, Harness, staged } from './harness.ts';
 
 let h: Harness;
 
@@ -20,6 +20,20 @@ describe('a report', () => {
     expect(h.report('b1', [{ inSync: ['b1', 'b3'] }])).toEqual(['accepted']);
     expect(h.assignment().generation).toBe(generation + 1);
     expect(h.state.revision).toBe(revision);
+  });
+
+  it('of a copy that has caught up by itself lets what has moved move again; of one that fell behind, or a move has brought, not', () => {
+    const { phase } = h.state;
+    h.report('b1', [{ inSync: ['b1', 'b3'] }]);
+    expect(h.state.phase).toBe(phase);
+    h.report('b1', [{ inSync: ['b1', 'b2', 'b3'] }]);
+    expect(h.state.phase).toBe(h.state.appliedIndex);
+    h.report('b1', [{ inSync: ['b1', 'b3'] }]);
+    const begun = h.state.phase;
+    h.place({ step: 'stage', next: decided(['b1', 'b2', 'b3'], { inSync: ['b1', 'b3'], move: staged() }) });
+    h.report('b1', [{ inSync: ['b1', 'b2', 'b3'] }]);
+    expect(h.assignment()).toMatchObject({ inSync: ['b1', 'b2', 'b3'], move: { to: 'b2' } });
+    expect(h.state.phase).toBe(begun);
   });
 
   it('always counts the leader in', () => {

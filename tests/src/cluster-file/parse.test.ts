@@ -107,6 +107,24 @@ describe('defaults', () => {
     expect(read({ phase: 6, ...moved }, 7).assignments[0]).not.toHaveProperty('moved');
   });
 
+  it('keep nothing of what has moved where the brokers, resources or policy were edited since it was printed', () => {
+    const moved = { phase: 7, leader: true, copies: [] };
+    const printed = readClusterFile({ ...assignment({ moved }), phase: 7 });
+    expect(printed.phaseOf).toMatch(/^[0-9a-f]{16}$/);
+    expect(readClusterFile(printed)).toEqual(printed);
+    const { phase: _, phaseOf: __, ...rest } = printed;
+    const { moved: ___, ...row } = printed.assignments[0]!;
+    const [first, second] = printed.brokers;
+    for (const edit of [
+      { brokers: [...printed.brokers, { ...first!, id: 'b3' }] },
+      { brokers: [{ ...first!, weight: 2 }, second!] },
+      { resources: printed.resources.map((resource) => ({ ...resource, shards: 3 })) },
+      { policy: { ...printed.policy, paused: true } },
+    ]) {
+      expect(readClusterFile({ ...printed, ...edit })).toEqual({ ...rest, ...edit, assignments: [row] });
+    }
+  });
+
   it('keep the policy’s other keys where some are given', () => {
     const { policy } = readClusterFile(file({ policy: { maxConcurrentMoves: 5 } }), 'c.json');
     expect(policy).toEqual({ ...DEFAULT_POLICY, maxConcurrentMoves: 5 });

@@ -151,6 +151,29 @@ describe('the answer of a settled cluster', () => {
     expect(ask(settled, { ...snapshot(20_000, 'b00'), policy: { ...policy, settleMs: 1 } })).not.toBe(other);
   });
 
+  it('stands in another phase where nothing is wanted, and is made anew where what has moved was held', () => {
+    const settled = new SettledPlan();
+    const first = ask(settled, snapshot(20_000, 'b00'));
+    expect(ask(settled, { ...snapshot(20_000, 'b00'), phase: 2 })).toBe(first);
+    const led = snapshot(20_000, 'b00').assignments.map((row) => ({
+      ...row,
+      replicas: ['b00', 'b01'],
+      inSync: ['b00', 'b01'],
+      moved: { phase: 1, leader: true, copies: [] },
+    }));
+    const held = {
+      ...snapshot(20_000, 'b00'),
+      resources: [streamOf('s', 2, 2)],
+      assignments: [...led, ...led.map((row) => ({ ...row, shard: 'stream:s/1' }))],
+      brokers: brokersOf(2),
+    };
+    settled.forget();
+    const holding = ask(settled, held);
+    expect(holding.steps).toEqual([]);
+    expect(ask(settled, held)).toBe(holding);
+    expect(ask(settled, { ...held, phase: 2 }).steps).toHaveLength(1);
+  });
+
   it('is made anew at its deadline, and where something is wanted', () => {
     const settled = new SettledPlan();
     const brokers = brokersOf(3).map((row) =>
