@@ -67,7 +67,7 @@ function levelTotals(pass: Pass, moves: LeaderMoves, behind: ReadonlySet<number>
  * can be handed over, and nothing has to be copied. Waited for as long as a move may make no progress, since a copy
  * that stays out of sync must not hold a move up for ever.
  */
-function catchingUp(pass: Pass): ReadonlySet<number> {
+export function catchingUp(pass: Pass): ReadonlySet<number> {
   const { view } = pass;
   const { brokers, nowMs, policy } = view;
   const untilMs = (b: number): number => (brokers.rows[b]?.registeredAtMs ?? 0) + policy.moveStallMs;

@@ -4,6 +4,7 @@ import { drainCopies, drainElsewhere, drainLeaders } from './drain.ts';
 import { admitNew, placeAll } from './first-placement.ts';
 import { NO_HOLDS, type Holds } from './holds.ts';
 import { LeaderMoves } from './leader-moves.ts';
+import { levelBeyondTargets } from './level-beyond.ts';
 import { levelLeaders } from './level.ts';
 import { levelsOf } from './levels.ts';
 import { lookAhead, type Candidate } from './lookahead.ts';
@@ -113,6 +114,7 @@ function startMoves(pass: Pass): void {
     view.failedLimit = limit;
     startInOrder(pass, work);
   }
+  levelBeyondTargets(pass);
 }
 
 function startInOrder(pass: Pass, work: CopyWork): void {

@@ -198,10 +198,12 @@ function boundedShares(view: View, book: ShareBook, totals: Int32Array): Bounded
     if (over === undefined) break;
     capped = true;
     const level = waterLevel(view, of, over, cluster.ceiling[over] ?? 0);
+    const more = oneMore(view, of, over, { level, room: cluster.ceiling[over] ?? 0 });
     for (let r = 0; r < view.resourceCount; r++) {
-      if ((of(r).ceiling[over] ?? 0) <= level) continue;
+      const most = level + (more.has(r) ? 1 : 0);
+      if ((of(r).ceiling[over] ?? 0) <= most) continue;
       const cap = caps.get(r) ?? view.brokers.cap.slice();
-      cap[over] = level;
+      cap[over] = most;
       caps.set(r, cap);
       own.set(r, shares(totals[r] ?? 0, { live: view.brokers.live, weight: view.brokers.weight, cap }));
     }
@@ -227,6 +229,25 @@ function waterLevel(view: View, of: (r: number) => Shares, broker: number, room:
     else high = level - 1;
   }
   return low;
+}
+
+/** What is left of `room` above the level, one for each of so many resources: those it leads most of today, then by number. */
+function oneMore(
+  view: View,
+  of: (r: number) => Shares,
+  broker: number,
+  { level, room }: { readonly level: number; readonly room: number },
+): ReadonlySet<number> {
+  let left = room;
+  const above: number[] = [];
+  for (let r = 0; r < view.resourceCount; r++) {
+    const floor = of(r).floor[broker] ?? 0;
+    left -= Math.min(level, floor);
+    if (floor > level) above.push(r);
+  }
+  const led = (r: number): number => Math.min(level + 1, view.tally.leadersOf(r, broker));
+  above.sort((a, b) => led(b) - led(a) || a - b);
+  return new Set(above.slice(0, Math.max(0, left)));
 }
 
 /** Of one resource, by broker. */

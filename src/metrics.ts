@@ -161,7 +161,7 @@ function addLastPlan(registry: Registry, control: ControlFigures): void {
   }
   const left = {
     name: 'placement_minimum_leader_moves',
-    help: 'Proven fewest leadership moves left; NaN where a cap binds or a copy is out of sync, and where nobody plans',
+    help: 'Proven fewest leadership moves left; NaN where a cap, a copy out of sync or what has moved already stands in the way, and where nobody plans',
   };
   gauge(registry, left, () => control.lastPlan?.plan.minimumLeaderMoves ?? Number.NaN);
 }

@@ -30,7 +30,6 @@ const UNMET: readonly string[] = [
   'rule operator',
   'waiting settling',
   'waiting leased',
-  'waiting moves_again',
   'unplaceable no_live_broker',
 ];
 

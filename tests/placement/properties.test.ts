@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { operator, plan, simulate, type ClusterFile, type Phase } from '../../placement/index.ts';
 import { fewestMoves } from './oracle.ts';
-import { judgeCalm, judgeEnd, leadersAfterFirstPass } from './support/judge.ts';
+import { judgeCalm, judgeEnd, judgeHandOvers, leadersAfterFirstPass } from './support/judge.ts';
 import { judgeCopies } from './support/least.ts';
 import { judgeTotals } from './support/totals.ts';
 import { dice, randomCluster, type Shape } from './support/random-cluster.ts';
@@ -34,8 +34,12 @@ function holds(
         const phase = run(file);
         judgeCalm(file, phase);
         judgeTotals(phase);
+        judgeHandOvers(phase);
         if (shape.caps !== true) judgeCopies(phase);
         expect(run(phase.cluster).steps, 'simulated again').toEqual([]);
+        const isSound = shape.caps !== true && shape.outOfSync !== true;
+        const isLive = file.brokers.some((row) => row.lifecycle === 'live');
+        if (passes === 0 && isSound && isLive) expect(phase.minimumLeaderMoves).not.toBeNull();
         judge(file, phase);
       }),
       { seed: SEED, numRuns: clusters * RUNS },

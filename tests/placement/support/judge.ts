@@ -1,4 +1,11 @@
-import { splitShard, type ClusterFile, type Phase, type SimStep } from '../../../placement/index.ts';
+import {
+  shares,
+  splitShard,
+  type Assignment,
+  type ClusterFile,
+  type Phase,
+  type SimStep,
+} from '../../../placement/index.ts';
 
 function fail(text: string): never {
   throw new Error(text);
@@ -14,6 +21,7 @@ export function judgeCalm(file: ClusterFile, phase: Phase): void {
   judgeCaps(file, phase);
   judgeVectors(phase);
   judgeMoves(phase);
+  judgeSteps(phase);
   for (const row of phase.cluster.assignments) {
     if (row.move !== null) fail(`${row.shard} still moves`);
     if (new Set(row.replicas).size !== row.replicas.length) fail(`${row.shard} has a broker twice`);
@@ -57,6 +65,13 @@ function judgeVectors(phase: Phase): void {
   }
 }
 
+/** Fewer followers are moved for the sake of levels than there are copies (README, "How long it takes"). */
+function judgeSteps(phase: Phase): void {
+  const moved = phase.moves.filter(({ role, reason }) => role === 'follower' && reason !== 'operator').length;
+  const copies = phase.cluster.assignments.reduce((sum, row) => sum + row.replicas.length, 0);
+  if (moved > copies) fail(`${moved} followers are moved, of ${copies} copies`);
+}
+
 /** No leadership moves twice, no move is reversed. */
 function judgeMoves(phase: Phase): void {
   const led = new Set<string>();
@@ -94,6 +109,41 @@ export function judgeEnd(phase: Phase): void {
       r,
       counted.filter((row) => splitShard(row.shard).resource === r),
     );
+  }
+}
+
+/**
+ * Whatever the caps: nobody who leads a shard could still hand it over to a copy that is in sync so that its resource came closer
+ * to floor and ceiling; but for what has moved already.
+ */
+export function judgeHandOvers(phase: Phase): void {
+  const { brokers, assignments, phase: number = 0 } = phase.cluster;
+  const live = Uint8Array.from(brokers, (row) => (row.lifecycle === 'live' ? 1 : 0));
+  const weight = Int32Array.from(brokers, (row) => row.weight);
+  const cap = Int32Array.from(brokers, (row) => row.maxShards ?? 2 ** 31 - 1);
+  const at = new Map(brokers.map((row, i) => [row.id, i]));
+  const serves = ({ leader, inSync }: Assignment): boolean => {
+    const lifecycle = brokers[at.get(leader) ?? -1]?.lifecycle;
+    return (lifecycle === 'live' || lifecycle === 'draining') && inSync.includes(leader);
+  };
+  const counted = assignments.filter(serves);
+  for (const resource of new Set(counted.map(({ shard }) => splitShard(shard).resource))) {
+    const rows = counted.filter(({ shard }) => splitShard(shard).resource === resource);
+    const { floor, ceiling } = shares(rows.length, { live, weight, cap });
+    const led = new Int32Array(brokers.length);
+    for (const { leader } of rows) led[at.get(leader) ?? 0] = (led[at.get(leader) ?? 0] ?? 0) + 1;
+    const off = (b: number, by: number): number =>
+      Math.max(0, (led[b] ?? 0) + by - (ceiling[b] ?? 0), (floor[b] ?? 0) - (led[b] ?? 0) - by);
+    for (const { shard, leader, inSync, moved } of rows) {
+      const from = at.get(leader) ?? 0;
+      if (live[from] !== 1 || (moved?.phase === number && moved.leader)) continue;
+      for (const id of inSync) {
+        const to = at.get(id) ?? 0;
+        if (to === from || live[to] !== 1) continue;
+        if (off(from, -1) + off(to, 1) < off(from, 0) + off(to, 0))
+          fail(`${shard} could still be handed from ${leader} to ${id}, and level ${resource}`);
+      }
+    }
   }
 }
 
