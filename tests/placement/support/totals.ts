@@ -2,14 +2,20 @@ import { copyTargets } from '../../../placement/copies/index.ts';
 import { Layout } from '../../../placement/copies/chain.ts';
 import { moveChange } from '../../../placement/copies/measure.ts';
 import type { Phase } from '../../../placement/index.ts';
+import { ShareBook } from '../../../placement/share-book.ts';
+import { leaderTargets } from '../../../placement/targets.ts';
 import { View } from '../../../placement/view.ts';
 import { NO_REPORTS, snapshot } from './rows.ts';
 
-/** Every follower to every broker: none is left whose move would bring the totals closer and unlevel no resource. */
+/**
+ * Every follower to every broker: none is left whose move would bring the totals closer and unlevel no resource. The parts of
+ * a cap count who is to lead, as the planner's do (placement/copies/README.md).
+ */
 export function judgeTotals(phase: Phase): void {
   const { version: _version, ...rows } = phase.cluster;
   const view = new View(snapshot({ ...rows, nowMs: phase.virtualMs }), NO_REPORTS);
-  const targets = copyTargets(view);
+  const { of } = leaderTargets(view, new ShareBook(view), new Int32Array(view.resourceCount));
+  const targets = copyTargets(view, of);
   for (let r = 0; r < view.resourceCount; r++) {
     if (view.tally.shards[r] === 0) continue;
     const layout = new Layout(view, targets, r);
