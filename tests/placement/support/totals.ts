@@ -14,8 +14,8 @@ import { NO_REPORTS, snapshot } from './rows.ts';
 export function judgeTotals(phase: Phase): void {
   const { version: _version, ...rows } = phase.cluster;
   const view = new View(snapshot({ ...rows, nowMs: phase.virtualMs }), NO_REPORTS);
-  const { of } = leaderTargets(view, new ShareBook(view), new Int32Array(view.resourceCount));
-  const targets = copyTargets(view, of);
+  const leaders = leaderTargets(view, new ShareBook(view), new Int32Array(view.resourceCount));
+  const targets = copyTargets(view, (r, b) => leaders.of(r, b));
   for (let r = 0; r < view.resourceCount; r++) {
     if (view.tally.shards[r] === 0) continue;
     const layout = new Layout(view, targets, r);
