@@ -1,15 +1,18 @@
-import { canTake, couldLead, keepsZones, mustCopy, startLeaderMove } from './leader-start.ts';
+import { couldLead, keepsZones, mustCopy, startLeaderMove } from './leader-start.ts';
 import { catchingUp } from './level.ts';
 import type { Pass } from './pass.ts';
 import { outside } from './share-book.ts';
 
-/** A leadership that could go on, and how well: smaller first. */
+/** A leadership that could go on, and how well: of two, the one whose numbers are smaller at the first that differs. */
 interface Option {
   readonly s: number;
   readonly from: number;
   readonly to: number;
   readonly key: readonly number[];
 }
+
+/** By pair of brokers, the best: a stream may have a hundred thousand shards, each with as many places to go as there are brokers. */
+type Options = Map<number, Option>;
 
 /** Most alternatives that a `Why` lists. */
 const SHOWN = 5;
@@ -22,15 +25,15 @@ const SHOWN = 5;
 export function levelBeyondTargets(pass: Pass): void {
   const { view, objective, targets } = pass;
   if (targets.settled || pass.moving || catchingUp(pass).size > 0 || pass.nextDeadlineMs !== null) return;
-  const options: Option[] = [];
+  const best: Options = new Map();
   for (let r = 0; r < view.resourceCount; r++) {
-    if (objective.outsideOf(r) > 0) options.push(...optionsOf(pass, r, isLeveller));
+    if (objective.outsideOf(r) > 0) addOptions(pass, r, isLeveller, best);
   }
-  const rule = options.length > 0 ? 'resource_beyond_target' : 'cluster_beyond_target';
-  if (options.length === 0 && totalsAreOff(pass)) {
-    for (let r = 0; r < view.resourceCount; r++) options.push(...optionsOf(pass, r, levelsTotals));
+  const rule = best.size > 0 ? 'resource_beyond_target' : 'cluster_beyond_target';
+  if (best.size === 0 && totalsAreOff(pass)) {
+    for (let r = 0; r < view.resourceCount; r++) addOptions(pass, r, levelsTotals, best);
   }
-  options.sort(byKey);
+  const options = [...best.values()].sort(byKey);
   for (const option of options) {
     const { s, to } = option;
     const why = whyOf(pass, option, rule, options);
@@ -58,10 +61,9 @@ function isOff({ view, book }: Pass, b: number): boolean {
   return outside(book.cluster(), b, view.tally.leaders[b] ?? 0) > 0;
 }
 
-function optionsOf(pass: Pass, r: number, isWanted: IsWanted): Option[] {
+function addOptions(pass: Pass, r: number, isWanted: IsWanted, best: Options): void {
   const { view, objective } = pass;
-  const { live, liveList } = view.brokers;
-  const options: Option[] = [];
+  const { count, live, liveList } = view.brokers;
   const wanted = new Map<number, readonly number[]>();
   const wantedFrom = (from: number): readonly number[] => {
     const known = wanted.get(from);
@@ -75,15 +77,16 @@ function optionsOf(pass: Pass, r: number, isWanted: IsWanted): Option[] {
     const from = view.nextLeader(s);
     if (live[from] !== 1 || !view.mayStart(s, 'leader')) continue;
     for (const to of wantedFrom(from)) {
-      if (!canTake(pass, s, to) || !couldLead(pass, s, to) || !keepsZones(pass, s, to)) continue;
+      if (!couldLead(pass, s, to) || !keepsZones(pass, s, to)) continue;
       const copied = mustCopy(pass, s, to);
       if (!pass.hasSlot(copied, from, to)) continue;
       const falls = [objective.outsideChange(r, from, to), copied ? 1 : 0, objective.totalsChange(from, to)];
       const score = pass.rankings.of(s).high(to);
-      options.push({ s, from, to, key: [view.failedMoves(s), ...falls, -score, s, to] });
+      const option = { s, from, to, key: [view.failedMoves(s), ...falls, -score, s, to] };
+      const known = best.get(from * count + to);
+      if (known === undefined || byKey(option, known) < 0) best.set(from * count + to, option);
     }
   }
-  return options;
 }
 
 function byKey(a: Option, b: Option): number {
@@ -102,7 +105,7 @@ function whyOf(
   const { floor, ceiling } = book.of(r);
   const led = (b: number): string =>
     `${id(b)} leads ${view.tally.leadersOf(r, b)} of ${view.resourceKeys[r]} (share ${floor[b]} to ${ceiling[b]}), ${view.tally.leaders[b]} in all`;
-  const others = [...new Set(options.filter((option) => option.s === s).map((option) => option.to))];
+  const others = [...new Set(options.filter((option) => option.from === from).map((option) => option.to))];
   const rejected = others.filter((b) => b !== to);
   return {
     rule,

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { operator, plan, planFile, simulate, type ClusterFile, type Phase } from '../../placement/index.ts';
+import { levelBeyondTargets } from '../../placement/level-beyond.ts';
+import { Pass } from '../../placement/pass.ts';
 import { ShareBook } from '../../placement/share-book.ts';
 import { leaderTargets } from '../../placement/targets.ts';
 import { View } from '../../placement/view.ts';
@@ -86,6 +88,24 @@ describe('where targets are out of reach, and nothing else moves', () => {
       },
     ]);
     expect(run(file).levels.leadersTotal).toEqual({ b0: 2, b1: 1 });
+  });
+
+  it('very many shards with very many places to go are no trouble', () => {
+    const shards = 4_000;
+    const view = new View(
+      snapshot({
+        brokers: Array.from({ length: 50 }, (_, i) => broker(`b${i}`)),
+        resources: [resource('r', shards)],
+        assignments: Array.from({ length: shards }, (_, n) => assignment(`stream:r/${n}`, ['b0'])),
+      }),
+      NO_REPORTS,
+    );
+    const pass = new Pass(view);
+    pass.targets = leaderTargets(view, pass.book, new Int32Array(1));
+    levelBeyondTargets(pass);
+    expect(pass.builder.steps.map(({ from, why }) => [from, why.rule])).toEqual([
+      ['b0', 'resource_beyond_target'],
+    ]);
   });
 
   it('nothing goes beyond while a restore is due', () => {
