@@ -13,4 +13,5 @@ if (name === 'completion' || !program.commands.some((command) => command.name() 
 const code = await runProgram(program, process.argv, environment);
 // Output to a pipe may still be on its way: the process ends by itself, and at the latest once that is written.
 process.exitCode = code;
-process.stdout.write('', () => process.exit(code));
+await environment.flush();
+process.exit(code);

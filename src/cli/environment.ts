@@ -5,6 +5,10 @@ import { createSystemClock } from '../clock.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { Net } from '../net.ts';
 import { createWebSocketNet } from '../net-ws.ts';
+import { openStandardOutput } from './standard-output.ts';
+
+/** The exit code where standard output cannot be written. */
+const OUTPUT_FAILED = 1;
 
 /** What a command touches of the world; tests give their own. */
 export interface CliEnvironment {
@@ -23,17 +27,20 @@ export interface CliEnvironment {
   readonly onInterrupt: (callback: () => void) => () => void;
 }
 
-export function processEnvironment(): CliEnvironment {
-  // Whoever read the output has had enough of it (`| head`).
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    process.exit(0);
-  });
+/** The environment of this process. */
+export interface ProcessEnvironment extends CliEnvironment {
+  /** Resolves once all that went out has left this process, or is on disk where it went to a file. */
+  readonly flush: () => Promise<void>;
+}
+
+export function processEnvironment(): ProcessEnvironment {
+  const output = openStandardOutput(outputFailed);
   return {
     net: createWebSocketNet(),
     clock: createSystemClock(),
     env: process.env,
-    out: (data) => void process.stdout.write(data),
+    out: (data) => output.write(data),
+    flush: () => output.flush(),
     note: (data) => void process.stderr.write(data),
     terminal: process.stdout.isTTY,
     readText,
@@ -46,6 +53,13 @@ export function processEnvironment(): CliEnvironment {
       };
     },
   };
+}
+
+/** Ends the process. Whoever read a pipe may have had enough of it (`| head`); half a file is an error. */
+function outputFailed(code: string): never {
+  if (code === 'EPIPE') process.exit(0);
+  process.stderr.write(`error: cannot write the output: ${code}; what was written is not complete\n`);
+  process.exit(OUTPUT_FAILED);
 }
 
 async function readText(path: string): Promise<string> {
