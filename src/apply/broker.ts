@@ -1,4 +1,4 @@
-import { MAX_BROKERS, type Command } from '../command/index.ts';
+import { MAX_BROKERS, MAX_COUNTER, type Command } from '../command/index.ts';
 import type { AssignmentRow, BrokerRow, ClusterState } from '../state/index.ts';
 import { done, refuse, someOf, type Outcome, type Sliced } from './outcome.ts';
 import { rewrite, rowsOn, without, type RowPatch } from './row.ts';
@@ -12,6 +12,12 @@ export function* registerBroker(state: ClusterState, { broker }: Of<'registerBro
     return refuse('limit_exceeded', `the cluster has ${MAX_BROKERS} brokers, its limit: remove one first`);
   }
   const incarnation = (before?.incarnation ?? state.header.incarnationFloor) + 1;
+  if (incarnation > MAX_COUNTER) {
+    return refuse(
+      'limit_exceeded',
+      `broker ${broker.id}: its incarnation would pass ${MAX_COUNTER}: move the cluster to a new one by export and import`,
+    );
+  }
   const drain = before?.drain ?? false;
   const row: Omit<BrokerRow, 'revision'> = {
     ...broker,

@@ -1,6 +1,7 @@
 import {
   clusterProblems,
   MAX_BROKERS,
+  MAX_KEPT_COUNTER,
   MAX_RESOURCES,
   MAX_SHARDS,
   type ClusterRows,
@@ -51,9 +52,10 @@ export function* importCommit(state: ClusterState, command: Of<'importCommit'>):
 }
 
 function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
-  // On a used cluster every counter starts above what it ever had: brokers and watchers must not mistake an
-  // imported row for one that they have seen.
-  const offset = state.maxGeneration;
+  const generations = rebase(
+    state.maxGeneration,
+    rows.assignments.map((row) => row.generation),
+  );
   for (const { shard } of state.assignments.list()) {
     state.deleteAssignment(shard);
     yield;
@@ -63,15 +65,17 @@ function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
     yield;
   }
   for (const id of [...state.brokers.keys()]) state.deleteBroker(id);
-  const floor = state.header.incarnationFloor;
+  const incarnations = rebase(
+    state.header.incarnationFloor,
+    rows.brokers.map((row) => row.incarnation),
+  );
   // Imported times are another cluster's: this one's clock goes on from the latest of them.
   let latestMs = 0;
   for (const broker of rows.brokers) {
     latestMs = Math.max(latestMs, broker.registeredAtMs, broker.downSinceMs ?? 0);
     state.putBroker({
       ...broker,
-      // Never that of a session which lives, even where the file counts from 0: its broker has to register again.
-      incarnation: floor === 0 ? broker.incarnation : floor + Math.max(1, broker.incarnation),
+      incarnation: incarnations(broker.incarnation),
       addresses: {},
       labels: {},
       storeId: null,
@@ -89,8 +93,8 @@ function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
   for (const { moved: _elsewhere, ...row } of rows.assignments) {
     state.putAssignment({
       ...row,
-      generation: row.generation + offset,
-      epoch: row.epoch + offset,
+      generation: generations(row.generation),
+      epoch: generations(row.epoch),
       drained: false,
       stagedIncarnation: row.move === null ? null : (state.brokers.get(row.move.to)?.incarnation ?? null),
       decision: null,
@@ -99,4 +103,14 @@ function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
     yield;
   }
   state.raiseTime(latestMs);
+}
+
+/**
+ * The number that an imported row starts from. A cluster that has counted before starts every row one above what it has ever
+ * used: no broker, watcher or session can mistake an imported row for one it has seen, and no round of export and import
+ * adds more than one. An unused cluster keeps the file's numbers, unless they leave too little to count on.
+ */
+function rebase(used: number, given: readonly number[]): (value: number) => number {
+  const highest = given.reduce((most, value) => Math.max(most, value), 0);
+  return used === 0 && highest <= MAX_KEPT_COUNTER ? (value) => value : () => used + 1;
 }

@@ -1,6 +1,6 @@
 import { resourceKey } from '../../placement/index.ts';
 import type { Entry, StateMachine } from '../../raft/index.ts';
-import { commandProblem, decodeCommand, type Command } from '../command/index.ts';
+import { commandProblem, decodeCommand, MAX_COUNTER, type Command, type Problem } from '../command/index.ts';
 import {
   canonicalValue,
   ClusterState,
@@ -153,7 +153,7 @@ function rowsOf(state: ClusterState, command: Command): number {
 }
 
 function* run(state: ClusterState, command: Command): Sliced<CommandResult> {
-  const problem = commandProblem(command);
+  const problem = commandProblem(command) ?? generationsProblem(state, command);
   const outcome: Outcome =
     problem === null
       ? yield* dispatch(state, command)
@@ -162,6 +162,22 @@ function* run(state: ClusterState, command: Command): Sliced<CommandResult> {
   if (outcome.ok) return { ok: true, revision, value: canonicalValue(outcome.value) };
   return { ok: false, revision, error: { code: outcome.code, message: outcome.message } };
 }
+
+/** What writes assignments is refused once generations have run out: past the bound a snapshot could not be read again. */
+function generationsProblem(state: ClusterState, { type }: Command): Problem | null {
+  if (state.maxGeneration < MAX_COUNTER || !WRITES_ASSIGNMENTS.has(type)) return null;
+  const message = `generations have reached ${MAX_COUNTER}, their limit: move the cluster to a new one by export and import`;
+  return { code: 'limit_exceeded', message };
+}
+
+const WRITES_ASSIGNMENTS: ReadonlySet<Command['type']> = new Set([
+  'registerBroker',
+  'setLifecycle',
+  'placement',
+  'report',
+  'confirm',
+  'importCommit',
+]);
 
 /** A deposed leader's decision that reached the log by way of its successor. */
 function ofAnotherTerm(state: ClusterState, inTerm: number): CommandResult {

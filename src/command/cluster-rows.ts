@@ -6,9 +6,11 @@ import {
   type Resource,
 } from '../../placement/index.ts';
 import { ShardMap } from '../state/index.ts';
-import { MAX_BROKERS, MAX_COUNTER, MAX_RESOURCES, MAX_SHARDS } from './limits.ts';
+import { assignmentCountersProblem, brokerCountersProblem } from './counters.ts';
+import { MAX_BROKERS, MAX_RESOURCES, MAX_SHARDS } from './limits.ts';
 import { parseShard, quote } from './names.ts';
-import { brokerProblem, notAShard, resourceProblem, type Problem } from './validate.ts';
+import { invalid, over, type Problem } from './problem.ts';
+import { brokerProblem, notAShard, resourceProblem } from './validate.ts';
 
 export interface ClusterRows {
   readonly brokers: readonly Broker[];
@@ -54,9 +56,9 @@ export function* clusterProblems(rows: ClusterRows): Generator<void, Problem | n
     yield;
   }
   return (
-    over('brokers', brokers.size, MAX_BROKERS) ??
-    over('resources', resources.size, MAX_RESOURCES) ??
-    over('shards in all', shards, MAX_SHARDS)
+    tooMany('brokers', brokers.size, MAX_BROKERS) ??
+    tooMany('resources', resources.size, MAX_RESOURCES) ??
+    tooMany('shards in all', shards, MAX_SHARDS)
   );
 }
 
@@ -67,23 +69,6 @@ function lifecycleProblem(broker: Broker): Problem | null {
   }
   if (lifecycle === 'live' && drain) {
     return invalid(`broker ${id} has "drain": true and lifecycle "live": write "draining", "down" or "left"`);
-  }
-  return null;
-}
-
-function brokerCountersProblem(broker: Broker): Problem | null {
-  const { incarnation, registeredAtMs, downSinceMs } = broker;
-  return counterProblem(`broker ${broker.id}`, { incarnation, registeredAtMs, downSinceMs });
-}
-
-/** Checked where rows come from outside: what goes on counting from there must not run out. */
-function counterProblem(what: string, counters: Readonly<Record<string, number | null>>): Problem | null {
-  for (const [name, value] of Object.entries(counters)) {
-    if (value === null || value <= MAX_COUNTER) continue;
-    return {
-      code: 'limit_exceeded',
-      message: `${what}: ${name} ${value}, at most ${MAX_COUNTER} is allowed`,
-    };
   }
   return null;
 }
@@ -115,11 +100,7 @@ function assignmentProblem(
       `assignment ${shard}: epoch ${assignment.epoch} must be 1 to its generation ${assignment.generation}`,
     );
   }
-  const { generation, failedMoves, move, moved } = assignment;
-  const startedAtMs = move?.startedAtMs ?? null;
-  const progressAtMs = move?.progressAtMs ?? null;
-  const phase = moved?.phase ?? null;
-  return counterProblem(`assignment ${shard}`, { generation, failedMoves, startedAtMs, progressAtMs, phase });
+  return assignmentCountersProblem(assignment);
 }
 
 function namedBy({ leader, replicas, inSync, move, moved }: Assignment): string[] {
@@ -129,11 +110,6 @@ function namedBy({ leader, replicas, inSync, move, moved }: Assignment): string[
   return named;
 }
 
-function invalid(message: string): Problem {
-  return { code: 'invalid_argument', message };
-}
-
-function over(what: string, count: number, limit: number): Problem | null {
-  if (count <= limit) return null;
-  return { code: 'limit_exceeded', message: `${count} ${what}, at most ${limit} are allowed` };
+function tooMany(what: string, count: number, limit: number): Problem | null {
+  return count <= limit ? null : over(`${count} ${what}, at most ${limit} are allowed`);
 }

@@ -2,6 +2,7 @@ export { decodeCommand, encodeCommand } from './codec.ts';
 export { clusterProblem, clusterProblems, type ClusterRows } from './cluster-rows.ts';
 export * from './limits.ts';
 export { idProblem, parseResource, parseShard, quote, resourceNameProblem, type ShardName } from './names.ts';
+export type { Problem } from './problem.ts';
 export type { Proposed, ProposeOptions } from './proposal.ts';
 export { fromRaft, Proposer, type ProposalPath } from './proposer.ts';
 export { UnknownCommand } from './read-command.ts';
@@ -14,5 +15,4 @@ export {
   notAShard,
   policyProblem,
   resourceProblem,
-  type Problem,
 } from './validate.ts';

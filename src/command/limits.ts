@@ -29,10 +29,12 @@ export const MAX_STORE_ID_BYTES = 128;
 export const MAX_DETAIL_CHARS = 1_024;
 
 /**
- * The largest generation, incarnation, count of failed moves or time (ms) that an imported row may bring along: far above what
- * a cluster reaches, and with as much again to count on before whole numbers lose their last digit.
+ * The largest generation, incarnation, count of failed moves or time (ms) in the state. What would count past it is refused
+ * where it counts; far above it whole numbers lose their last digit, and a snapshot could not be read again.
  */
 export const MAX_COUNTER = 2 ** 52;
+/** An unused cluster keeps the generations and incarnations of an imported file up to here: as much again is left to count. */
+export const MAX_KEPT_COUNTER = 2 ** 51;
 
 export const MAX_CONCURRENT_MOVES = 1_000;
 /** Durations (ms) and lags (records) of the policy. */

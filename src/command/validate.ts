@@ -1,14 +1,9 @@
 import type { Policy, Resource } from '../../placement/index.ts';
-import type { ErrorCode } from '../errors.ts';
+import { assignmentCountersProblem, brokerCountersProblem, decidedCountersProblem } from './counters.ts';
 import * as limits from './limits.ts';
 import { idProblem, parseShard, quote, resourceNameProblem } from './names.ts';
+import { invalid, over, type Problem } from './problem.ts';
 import type { Command } from './types.ts';
-
-/** What is wrong with a command by itself, whatever the state; its message names what and says the limit. */
-export interface Problem {
-  readonly code: Extract<ErrorCode, 'invalid_argument' | 'limit_exceeded'>;
-  readonly message: string;
-}
 
 /** Checked before a command is proposed and again as it is applied; `null`: nothing is wrong. */
 export function commandProblem(command: Command): Problem | null {
@@ -20,7 +15,10 @@ export function commandProblem(command: Command): Problem | null {
     case 'alterResource':
       return alterProblem(command);
     case 'placement':
-      return tooMany('rows of a placement entry', command.rows.length, limits.MAX_PLACEMENT_ROWS);
+      return (
+        tooMany('rows of a placement entry', command.rows.length, limits.MAX_PLACEMENT_ROWS) ??
+        firstProblem(command.rows, ({ shard, next }) => decidedCountersProblem(shard, next))
+      );
     case 'report':
     case 'confirm':
       return tooMany(`shards of a ${command.type}`, command.shards.length, limits.MAX_REPORT_SHARDS);
@@ -29,7 +27,7 @@ export function commandProblem(command: Command): Problem | null {
     case 'abandonShard':
       return parseShard(command.shard) === null ? invalid(notAShard(command.shard)) : null;
     case 'importPart':
-      return tooMany('part number of an import', command.part, limits.MAX_IMPORT_PARTS - 1);
+      return importPartProblem(command);
     case 'importCommit':
       return (
         tooMany('parts of an import', command.parts, limits.MAX_IMPORT_PARTS) ?? policyProblem(command.policy)
@@ -159,18 +157,28 @@ function alterProblem(command: Extract<Command, { type: 'alterResource' }>): Pro
   );
 }
 
+/** Of its rows one by one; what they are together is known at the commit. */
+function importPartProblem(part: Extract<Command, { type: 'importPart' }>): Problem | null {
+  return (
+    tooMany('part number of an import', part.part, limits.MAX_IMPORT_PARTS - 1) ??
+    firstProblem(part.brokers, (row) => brokerProblem(row) ?? brokerCountersProblem(row)) ??
+    firstProblem(part.resources, resourceProblem) ??
+    firstProblem(part.assignments, assignmentCountersProblem)
+  );
+}
+
+function firstProblem<T>(rows: readonly T[], problemOf: (row: T) => Problem | null): Problem | null {
+  for (const row of rows) {
+    const problem = problemOf(row);
+    if (problem !== null) return problem;
+  }
+  return null;
+}
+
 function tooMany(what: string, count: number, limit: number): Problem | null {
   return count <= limit ? null : over(`${what}: ${count}, at most ${limit}`);
 }
 
 function wrap(message: string | null): Problem | null {
   return message === null ? null : invalid(message);
-}
-
-function invalid(message: string): Problem {
-  return { code: 'invalid_argument', message };
-}
-
-function over(message: string): Problem {
-  return { code: 'limit_exceeded', message };
 }

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import type { Move } from '../../../placement/index.ts';
-import type { Command, CommandResult, PlacementRow } from '../../../src/command/index.ts';
+import {
+  MAX_COUNTER,
+  type Command,
+  type CommandResult,
+  type PlacementRow,
+} from '../../../src/command/index.ts';
 import type { AssignmentRow } from '../../../src/state/index.ts';
 import { assignmentRow, brokerRow, decided, importOf, resource, type Harness } from './harness.ts';
 
@@ -206,9 +211,11 @@ function commandsOf(
     }
     case 'import': {
       const file = {
-        brokers: [brokerRow('b1', { incarnation: a % 3 }), brokerRow('b2')],
+        brokers: [brokerRow('b1', { incarnation: a % 7 === 0 ? MAX_COUNTER : a % 3 }), brokerRow('b2')],
         resources: [resource('s', { shards: 2 })],
-        assignments: [assignmentRow('stream:s/1', ['b1', 'b2'], { generation: 1 + (b % 5) })],
+        assignments: [
+          assignmentRow('stream:s/1', ['b1', 'b2'], { generation: b % 7 === 0 ? MAX_COUNTER : 1 + (b % 5) }),
+        ],
       };
       const [part, commit] = importOf(file, { importId: `i${i}`, overwrite: c % 2 === 0 });
       return b % 3 === 0 ? plain(part) : plain(part, commit);
