@@ -34,7 +34,10 @@ export interface BrokerOptions {
   readonly random: Random;
   readonly disk: Disk;
   readonly log: BrokerLog;
-  /** The broker had to stop by itself: it was replaced, refused for what it says of itself, or its store failed. */
+  /**
+   * The broker had to stop by itself: it was replaced, refused for what it says of itself, or its store failed. It
+   * serves and sends nothing more; its store may still be closing.
+   */
   readonly onStopped?: (reason: Error) => void;
 }
 
@@ -174,6 +177,7 @@ export class Broker {
     });
     const reporter = new Reporter(client, clock, keeper.led);
     const confirmer = new Confirmer(client, clock, keeper.led);
+    directory.records.onFailure = (error) => this.#fail(error);
     return { directory, listener, client, keeper };
   }
 
@@ -237,10 +241,12 @@ export class Broker {
     );
   }
 
+  /** Silent from this very call on: whatever has no answer yet gets none that says it was done. */
   #fail(error: Error): void {
     if (this.#parts === null) return;
-    this.#options.log.warn({ error: String(error) }, 'the broker stops');
-    void this.stop().finally(() => this.#options.onStopped?.(error));
+    // What failed may keep the store from closing too, or hang. The end of the process closes it.
+    this.stop().catch(() => {});
+    this.#options.onStopped?.(error);
   }
 }
 

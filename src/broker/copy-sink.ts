@@ -24,7 +24,7 @@ export interface CopySinkOptions {
   readonly address: string;
   /** This broker's registration. */
   readonly incarnation: number;
-  /** The disk failed, or the log does not fit: this broker must stop. */
+  /** What the leader sent does not fit this log: this broker must stop. A failed disk stops it by way of its store. */
   readonly onFailure: (error: unknown) => void;
 }
 
@@ -129,7 +129,7 @@ export class CopySink {
   #take(connection: Connection, frame: string | Uint8Array): void {
     let message: LeadMessage;
     try {
-      message = codec.decode(frame) as LeadMessage;
+      message = readLead(codec.decode(frame));
     } catch {
       connection.terminate();
       return;
@@ -138,6 +138,7 @@ export class CopySink {
     // Of an epoch that is over, or of a shard that is no longer followed here.
     if (followed?.epoch !== message.epoch) return;
     this.#obey(connection, followed, message).catch((error: unknown) => {
+      // A log that is no longer followed at that epoch was dropped, or its next leader sends what fits.
       if (this.#followed.get(message.shard) === followed) this.#options.onFailure(error);
     });
   }
@@ -170,4 +171,26 @@ export class CopySink {
       }
     }
   }
+}
+
+/** Checks the fields that are used; throws what is wrong. */
+function readLead(message: unknown): LeadMessage {
+  const m = (typeof message === 'object' && message !== null ? message : {}) as Record<string, unknown>;
+  const fits =
+    typeof m['shard'] === 'string' &&
+    isCount(m['epoch']) &&
+    (m['type'] === 'refused' ||
+      (m['type'] === 'truncate' && isCount(m['to'])) ||
+      (m['type'] === 'records' && isCount(m['from']) && areRecords(m['records'])));
+  if (!fits) throw new Error('not a message of this protocol');
+  return message as LeadMessage;
+}
+
+function areRecords(value: unknown): boolean {
+  if (!Array.isArray(value)) return false;
+  return value.every((one) => Array.isArray(one) && isCount(one[0]) && one[1] instanceof Uint8Array);
+}
+
+function isCount(value: unknown): boolean {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }

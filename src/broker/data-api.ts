@@ -63,8 +63,18 @@ async function append(host: DataHost, { shard, records }: Fields): Promise<objec
     throw new EvenkeelError('invalid_argument', `records must be 1 to ${MAX_RECORDS_PER_APPEND} strings`);
   }
   const led = host.serve(shard);
-  const offset = await led.append(records.map((text: string) => Buffer.from(text, 'utf8')));
-  return { offset, epoch: led.epoch };
+  try {
+    const offset = await led.append(records.map((text: string) => Buffer.from(text, 'utf8')));
+    return { offset, epoch: led.epoch };
+  } catch (error) {
+    // A write that failed may be on the disk all the same, and be found by the next leader.
+    const refused = error instanceof EvenkeelError && error.code !== 'disk_failed';
+    if (refused) throw error;
+    throw new EvenkeelError(
+      'outcome_unknown',
+      `the disk of the broker that leads ${shard} failed; ask its next leader`,
+    );
+  }
 }
 
 async function read(host: DataHost, { shard, from, limit }: Fields): Promise<object> {

@@ -1,4 +1,5 @@
 import type { KeyValueStore, StoreOperation } from '../disk.ts';
+import { EvenkeelError } from '../errors.ts';
 import {
   decodeMeta,
   decodeRecord,
@@ -25,13 +26,20 @@ interface Waiting {
 /**
  * The records of every shard this broker holds a copy of, in one store. Whatever is appended while a synced
  * write runs goes into the next one together.
+ *
+ * The first operation that fails is the last: nothing is written after it, and everything that waits is rejected.
+ * A store that goes on after a failed write may acknowledge records that are gone when it is opened again: LevelDB
+ * stops reading its log at the damaged block and drops whatever was written behind it.
  */
 export class RecordStore {
+  /** Called once, synchronously, before anything that waits is rejected. The broker must stop. */
+  onFailure: (error: Error) => void = () => {};
   readonly #store: KeyValueStore;
   readonly #logs = new Map<string, ShardLog>();
   #lastId = 0;
   #waiting: Waiting[] = [];
   #writing: Promise<void> | null = null;
+  #failure: Error | null = null;
 
   private constructor(store: KeyValueStore) {
     this.#store = store;
@@ -83,13 +91,21 @@ export class RecordStore {
 
   #adopt(meta: ShardMeta): ShardLog {
     this.#lastId = Math.max(this.#lastId, meta.id);
-    const log = new ShardLog(this.#store, (operations) => this.#write(operations), meta);
+    const log = new ShardLog(
+      {
+        range: (options) => this.#range(options),
+        write: (operations) => this.#write(operations),
+        fail: (error) => this.#fail(error),
+      },
+      meta,
+    );
     this.#logs.set(meta.shard, log);
     return log;
   }
 
   /** Resolves once synced, together with whatever else waits. */
   #write(operations: readonly StoreOperation[]): Promise<void> {
+    if (this.#failure !== null) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ operations, resolve, reject });
       this.#writing ??= this.#drain();
@@ -109,30 +125,52 @@ export class RecordStore {
       }
       try {
         await this.#store.write(batch.flatMap((waiting) => waiting.operations));
-        for (const { resolve } of batch) resolve();
       } catch (error) {
-        for (const { reject } of batch) reject(error);
+        const failure = this.#fail(error);
+        for (const { reject } of batch) reject(failure);
+        break;
       }
+      for (const { resolve } of batch) resolve();
     }
     this.#writing = null;
   }
+
+  async #range(options: Parameters<KeyValueStore['range']>[0]): ReturnType<KeyValueStore['range']> {
+    try {
+      return await this.#store.range(options);
+    } catch (error) {
+      throw this.#fail(error);
+    }
+  }
+
+  /** Returns the first failure, whichever this one is. */
+  #fail(error: unknown): Error {
+    if (this.#failure !== null) return this.#failure;
+    this.#failure = error instanceof Error ? error : new Error(String(error));
+    this.onFailure(this.#failure);
+    for (const { reject } of this.#waiting.splice(0)) reject(this.#failure);
+    return this.#failure;
+  }
+}
+
+/** What a shard's log uses of the store. */
+interface Access {
+  readonly range: KeyValueStore['range'];
+  readonly write: KeyValueStore['write'];
+  /** The log was found damaged: the store stops as it does after a failed write. Returns what to throw. */
+  readonly fail: (error: unknown) => Error;
 }
 
 /** One shard's records. Whatever changes it is carried out one after the other. */
 export class ShardLog {
-  readonly #store: KeyValueStore;
-  readonly #write: (operations: readonly StoreOperation[]) => Promise<void>;
+  readonly #store: Access;
   #meta: ShardMeta;
   #last: Promise<void> = Promise.resolve();
+  #truncations = 0;
   #destroyed = false;
 
-  constructor(
-    store: KeyValueStore,
-    write: (operations: readonly StoreOperation[]) => Promise<void>,
-    meta: ShardMeta,
-  ) {
+  constructor(store: Access, meta: ShardMeta) {
     this.#store = store;
-    this.#write = write;
     this.#meta = meta;
   }
 
@@ -174,17 +212,24 @@ export class ShardLog {
     return this.#inTurn(() => (this.#meta.end === from ? this.#append(records) : Promise.resolve(null)));
   }
 
-  /** Records from an offset on; fewer than asked at the end. Throws `corrupt`. */
+  /** Records from an offset on; fewer than asked at the end. Throws `corrupt`, and the store fails, where one is damaged or missing. */
   async read(from: number, limit: number): Promise<StoredRecord[]> {
     const { id, end } = this.#meta;
     const until = Math.min(end, from + limit);
     if (until <= from) return [];
+    const truncations = this.#truncations;
     const rows = await this.#store.range({
       gte: recordKey(id, from),
       lt: recordKey(id, until),
       limit: until - from,
     });
-    return rows.map(([, value], i) => decodeRecord(from + i, value));
+    // Records that were cut off while they were read are missing for a good reason.
+    if (this.#truncations !== truncations) return [];
+    try {
+      return this.#checked(from, until, rows);
+    } catch (error) {
+      throw this.#store.fail(error);
+    }
   }
 
   /** Keeps the records below `end`; resolves once the rest is gone from disk. */
@@ -197,7 +242,21 @@ export class ShardLog {
     return this.#inTurn(async () => {
       this.#destroyed = true;
       await this.#truncate(0);
-      await this.#write([{ type: 'delete', key: metaKey(this.#meta.id) }]);
+      await this.#store.write([{ type: 'delete', key: metaKey(this.#meta.id) }]);
+    });
+  }
+
+  /** Throws `corrupt` unless the rows are the records `[from, until)`, each of the epoch that the description gives it. */
+  #checked(from: number, until: number, rows: readonly [Uint8Array, Uint8Array][]): StoredRecord[] {
+    if (rows.length < until - from) {
+      const found = `${rows.length} of the ${until - from} records from ${from} on are there`;
+      throw new EvenkeelError('corrupt', `${this.shard}: ${found}: this broker's store is damaged`);
+    }
+    return rows.map(([, value], i) => {
+      const record = decodeRecord(from + i, value);
+      if (record.epoch === this.epochBefore(from + i + 1)) return record;
+      const what = `record ${from + i} is of epoch ${record.epoch}, not ${this.epochBefore(from + i + 1)}`;
+      throw new EvenkeelError('corrupt', `${this.shard}: ${what}: this broker's store is damaged`);
     });
   }
 
@@ -214,7 +273,7 @@ export class ShardLog {
     });
     const meta = { ...this.#meta, end: end + records.length, epochs };
     operations.push({ type: 'put', key: metaKey(id), value: encodeMeta(meta) });
-    await this.#write(operations);
+    await this.#store.write(operations);
     this.#meta = meta;
     return meta.end;
   }
@@ -222,14 +281,15 @@ export class ShardLog {
   async #truncate(end: number): Promise<void> {
     const { id, end: before } = this.#meta;
     if (end >= before) return;
+    this.#truncations++;
     const meta = { ...this.#meta, end, epochs: this.#meta.epochs.filter(([, start]) => start < end) };
     // Described as gone first: what a crash leaves behind is out of reach, and overwritten by the next append.
-    await this.#write([{ type: 'put', key: metaKey(id), value: encodeMeta(meta) }]);
+    await this.#store.write([{ type: 'put', key: metaKey(id), value: encodeMeta(meta) }]);
     this.#meta = meta;
     for (let at = end; at < before; at += DELETES_PER_WRITE) {
       const count = Math.min(DELETES_PER_WRITE, before - at);
       const keys = Array.from({ length: count }, (_, i) => recordKey(id, at + i));
-      await this.#write(keys.map((key) => ({ type: 'delete', key }) as const));
+      await this.#store.write(keys.map((key) => ({ type: 'delete', key }) as const));
     }
   }
 

@@ -1,11 +1,15 @@
 import { Option, type Command } from 'commander';
+import { ERRORS, EvenkeelError } from '../errors.ts';
 import { LOG_LEVELS, type LogLevel } from '../log-levels.ts';
 import { createSystemRandom } from '../random.ts';
 import { collectLabels, parseCount, parsePositive } from './arguments.ts';
 import type { CliEnvironment } from './environment.ts';
+import { CliExit } from './run.ts';
 import { endpointsOf, endpointsOption } from './session.ts';
 
 const DEFAULT_COPY_RATE = 10_000;
+/** Its disk failed, its store is damaged, or an invariant broke. */
+const EXIT_STOPPED_ITSELF = 70;
 
 interface RunOptions {
   readonly id: string;
@@ -73,6 +77,13 @@ async function runBroker(environment: CliEnvironment, options: RunOptions): Prom
   const { address } = await broker.start();
   environment.out(`ready broker=${id} listen=${address}\n`);
   const reason = await Promise.race([interrupted, stopped]);
-  await broker.stop();
-  if (reason !== null) throw reason;
+  if (reason === null) {
+    await broker.stop();
+    return;
+  }
+  // A slip of usage, or replaced by another process: said as any command says it.
+  if (reason instanceof EvenkeelError && ERRORS[reason.code].exit !== EXIT_STOPPED_ITSELF) throw reason;
+  const fields = reason instanceof EvenkeelError ? { code: reason.code } : {};
+  log.fatal(fields, `the broker stops itself: ${reason.message}`);
+  throw new CliExit(EXIT_STOPPED_ITSELF);
 }

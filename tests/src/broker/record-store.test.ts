@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openBrokerDirectory } from '../../../src/broker/data-directory.ts';
+import { recordKey } from '../../../src/broker/record-codec.ts';
 import { RecordStore } from '../../../src/broker/record-store.ts';
 import type { SimProcess } from '../../../src/sim/index.ts';
 import { BrokerWorld } from '../../support/broker-world.ts';
@@ -74,6 +75,63 @@ describe('what a broker keeps on disk', () => {
     const read = await w.settled(again.records.get(SHARD)?.read(0, 10) ?? Promise.resolve([]));
     expect(read.map(({ payload }) => Buffer.from(payload).toString())).toEqual(['a', 'd']);
   });
+
+  it('a log cut back to where an epoch begins takes records of a lower one next', async () => {
+    const log = await w.settled((await directory()).records.openShard(SHARD, 7));
+    await w.settled(log.append(records(1, 'a')));
+    await w.settled(log.append(records(3, 'unacknowledged')));
+    await w.settled(log.truncate(1));
+    expect(await w.settled(log.append(records(2, 'b')))).toBe(2);
+    const kept = (await restart()).records.get(SHARD);
+    expect([kept?.epochBefore(1), kept?.epochBefore(2), kept?.endOfEpoch(1)]).toEqual([1, 2, 1]);
+    const read = await w.settled(kept?.read(0, 10) ?? Promise.resolve([]));
+    expect(read.map(({ epoch, payload }) => [epoch, Buffer.from(payload).toString()])).toEqual([
+      [1, 'a'],
+      [2, 'b'],
+    ]);
+  });
+
+  it('the first write that fails is the last: whatever waits, or comes later, is rejected and not written', async () => {
+    const { records: store } = await directory();
+    const failures: string[] = [];
+    store.onFailure = (error) => failures.push(error.message);
+    const log = await w.settled(store.openShard(SHARD, 7));
+    const other = await w.settled(store.openShard('stream:orders/1', 7));
+    await w.settled(log.append(records(1, 'a')));
+    w.disk('b1').failNextWrite();
+    const failing = log.append(records(1, 'b'));
+    failing.catch(() => {});
+    await w.run(0.01);
+    const waiting = other.append(records(1, 'x'));
+    waiting.catch(() => {});
+    await expect(w.settled(failing)).rejects.toThrow(/input\/output error/);
+    await expect(w.settled(waiting)).rejects.toThrow(/input\/output error/);
+    await expect(w.settled(log.append(records(1, 'c')))).rejects.toThrow(/input\/output error/);
+    await expect(w.settled(log.truncate(0))).rejects.toThrow(/input\/output error/);
+    expect(failures).toEqual(['input/output error (simulated)']);
+    const again = (await restart()).records;
+    expect(again.get('stream:orders/1')).toBeUndefined();
+    // The failed write may have reached the disk all the same.
+    expect(again.get(SHARD)?.end).toBeLessThanOrEqual(2);
+  });
+
+  it.each(['in the middle', 'at the end'])(
+    'a record that is missing %s is noticed by who reads',
+    async (where) => {
+      const disk = w.disk('b1').diskOf(process);
+      const rows = await w.settled(disk.openStore('records', { createIfMissing: true }));
+      const store = await w.settled(RecordStore.open(rows));
+      const failures: string[] = [];
+      store.onFailure = (error) => failures.push(error.message);
+      const log = await w.settled(store.openShard(SHARD, 7));
+      await w.settled(log.append(records(1, 'a', 'b', 'c')));
+      const key = recordKey(1, where === 'at the end' ? 2 : 1);
+      await w.settled(rows.write([{ type: 'delete', key }]));
+      await expect(w.settled(log.read(0, 10))).rejects.toMatchObject({ code: 'corrupt' });
+      expect(failures).toHaveLength(1);
+      await expect(w.settled(log.append(records(1, 'd')))).rejects.toMatchObject({ code: 'corrupt' });
+    },
+  );
 
   it('records of an earlier creation of the resource are thrown away', async () => {
     const { records: store } = await directory();
