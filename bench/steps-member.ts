@@ -62,7 +62,14 @@ export class Member {
     ];
     return [
       ...rows.map((part, n): Command => ({ type: 'importPart', importId, part: n, ...part })),
-      { type: 'importCommit', importId, parts: rows.length, policy: DEFAULT_POLICY, overwrite: true },
+      {
+        type: 'importCommit',
+        importId,
+        parts: rows.length,
+        timeMs: null,
+        policy: DEFAULT_POLICY,
+        overwrite: true,
+      },
     ];
   }
 }

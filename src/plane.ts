@@ -1,5 +1,6 @@
 import { RaftError, type Clock, type RaftNode, type RaftState } from '../raft/index.ts';
 import { fromRaft, Proposer, type Command, type Proposed, type ProposeOptions } from './command/index.ts';
+import { ClusterTime } from './cluster-time.ts';
 import type { ControlPlane, Leadership, RaftStatusView } from './control-plane.ts';
 import { EvenkeelError } from './errors.ts';
 import { jsonInSlices } from './json-in-slices.ts';
@@ -42,8 +43,7 @@ export class Plane implements ControlPlane {
   readonly #services = new Map<string, Service>();
   #leadership: Leadership = { term: 0, leaderId: null, established: false };
   readonly #listeners = new Set<(leadership: Leadership) => void>();
-  /** Cluster time when this leadership was established, and the clock then. */
-  #timeBase: { readonly clusterMs: number; readonly clockMs: number } | null = null;
+  readonly #time: ClusterTime;
 
   constructor(options: PlaneOptions) {
     this.#options = options;
@@ -51,7 +51,8 @@ export class Plane implements ControlPlane {
     this.clusterId = options.clusterId;
     this.state = options.state;
     this.feed = options.feed;
-    const { clock, raft, peers, nodeId } = options;
+    const { clock, raft, peers, nodeId, state } = options;
+    this.#time = new ClusterTime(clock, () => state.timeMs);
     this.#proposer = new Proposer({
       nodeId,
       clock,
@@ -62,7 +63,7 @@ export class Plane implements ControlPlane {
       forward: (leaderId, data, deadlineMs) => peers.call(leaderId, PROPOSE_METHOD, data, deadlineMs),
     });
     peers.serve(PROPOSE_METHOD, (data, { deadlineMs }) => this.#proposer.accept(data, deadlineMs));
-    raft.onState((state) => this.#follow(state));
+    raft.onState((raftState) => this.#follow(raftState));
   }
 
   leadership(): Leadership {
@@ -122,10 +123,7 @@ export class Plane implements ControlPlane {
   }
 
   clusterTimeMs(): number {
-    const { state, clock } = this.#options;
-    if (this.#timeBase === null) return state.timeMs;
-    const { clusterMs, clockMs } = this.#timeBase;
-    return Math.max(state.timeMs, clusterMs + Math.floor(clock.now() - clockMs));
+    return this.#time.nowMs();
   }
 
   raftStatus(): RaftStatusView {
@@ -155,11 +153,8 @@ export class Plane implements ControlPlane {
 
   #follow({ role, term, leaderId, noopApplied }: RaftState): void {
     const established = role === 'leader' && noopApplied;
-    const { clock, state } = this.#options;
-    if (!established) this.#timeBase = null;
-    else if (!this.#leadership.established || this.#leadership.term !== term) {
-      this.#timeBase = { clusterMs: state.timeMs, clockMs: clock.now() };
-    }
+    if (!established) this.#time.stop();
+    else if (!this.#leadership.established || this.#leadership.term !== term) this.#time.run();
     this.#leadership = { term, leaderId, established };
     for (const listener of [...this.#listeners]) listener(this.#leadership);
   }

@@ -9,6 +9,7 @@ import {
 } from '../command/index.ts';
 import type { Assignment } from '../../placement/index.ts';
 import type { ClusterState } from '../state/index.ts';
+import { fileTime, ImportedTimes } from './import-times.ts';
 import { done, refuse, type Outcome, type Sliced } from './outcome.ts';
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>;
@@ -44,14 +45,15 @@ export function* importCommit(state: ClusterState, command: Of<'importCommit'>):
   };
   const problem = yield* clusterProblems(rows);
   if (problem !== null) return refuse(problem.code, problem.message);
+  const times = new ImportedTimes(yield* fileTime(rows, command.timeMs), state.timeMs);
   state.imports.drop(importId);
-  yield* replace(state, rows);
+  yield* replace(state, rows, times);
   state.setPolicy(command.policy);
   const { brokers, resources, assignments } = rows;
   return done({ brokers: brokers.length, resources: resources.length, assignments: assignments.length });
 }
 
-function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
+function* replace(state: ClusterState, rows: ClusterRows, times: ImportedTimes): Sliced<void> {
   const generations = rebase(
     state.maxGeneration,
     rows.assignments.map((row) => row.generation),
@@ -69,12 +71,11 @@ function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
     state.header.incarnationFloor,
     rows.brokers.map((row) => row.incarnation),
   );
-  // Imported times are another cluster's: this one's clock goes on from the latest of them.
-  let latestMs = 0;
   for (const broker of rows.brokers) {
-    latestMs = Math.max(latestMs, broker.registeredAtMs, broker.downSinceMs ?? 0);
     state.putBroker({
       ...broker,
+      registeredAtMs: times.registeredAt(broker.registeredAtMs),
+      downSinceMs: broker.downSinceMs === null ? null : times.at(broker.downSinceMs),
       incarnation: incarnations(broker.incarnation),
       addresses: {},
       labels: {},
@@ -83,7 +84,8 @@ function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
     });
   }
   if (rows.brokers.length > 0) {
-    state.noteRegistration(rows.brokers.reduce((least, b) => Math.min(least, b.registeredAtMs), Infinity));
+    const earliestMs = rows.brokers.reduce((least, b) => Math.min(least, b.registeredAtMs), Infinity);
+    state.noteRegistration(times.registeredAt(earliestMs));
   }
   for (const resource of rows.resources) {
     state.putResource({ ...resource, createdRevision: state.appliedIndex });
@@ -91,18 +93,22 @@ function* replace(state: ClusterState, rows: ClusterRows): Sliced<void> {
   }
   // What moved elsewhere moved in another phase.
   for (const { moved: _elsewhere, ...row } of rows.assignments) {
+    const { move } = row;
     state.putAssignment({
       ...row,
+      move: move && {
+        ...move,
+        startedAtMs: times.at(move.startedAtMs),
+        progressAtMs: times.at(move.progressAtMs),
+      },
       generation: generations(row.generation),
       epoch: generations(row.epoch),
       drained: false,
-      stagedIncarnation: row.move === null ? null : (state.brokers.get(row.move.to)?.incarnation ?? null),
+      stagedIncarnation: move && (state.brokers.get(move.to)?.incarnation ?? null),
       decision: null,
     });
-    latestMs = Math.max(latestMs, row.move?.startedAtMs ?? 0, row.move?.progressAtMs ?? 0);
     yield;
   }
-  state.raiseTime(latestMs);
 }
 
 /**

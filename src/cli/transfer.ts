@@ -63,8 +63,8 @@ export async function importCluster(
   for (const [part, rows] of parts.entries()) {
     await client.write('import.part', { importId, part, ...rows });
   }
-  const { policy } = cluster;
-  return client.write('import.commit', { importId, parts: parts.length, policy, overwrite });
+  const { policy, timeMs = null } = cluster;
+  return client.write('import.commit', { importId, parts: parts.length, timeMs, policy, overwrite });
 }
 
 interface Part {

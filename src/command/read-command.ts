@@ -72,6 +72,7 @@ const READERS: Readers = {
     type: 'importCommit',
     importId: f.string('importId'),
     parts: f.integer('parts'),
+    timeMs: f.nullable('timeMs', (key) => f.integer(key)),
     policy: readPolicy(f.fields('policy')),
     overwrite: f.boolean('overwrite'),
   }),

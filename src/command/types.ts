@@ -106,6 +106,8 @@ export type Command =
       readonly type: 'importCommit';
       readonly importId: string;
       readonly parts: number;
+      /** The file's `timeMs`; `null`: it gives none. */
+      readonly timeMs: number | null;
       readonly policy: Policy;
       readonly overwrite: boolean;
     }

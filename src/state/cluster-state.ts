@@ -164,7 +164,7 @@ export class ClusterState implements StateView {
       throw new Error(`entry ${index} applied after ${this.appliedIndex}: entries come in order, each once`);
     }
     this.#header.appliedIndex = index;
-    this.raiseTime(timeMs);
+    if (timeMs > this.timeMs) this.#header.timeMs = timeMs;
   }
 
   /** Ends the entry; `null`: no reader can see a change. */
@@ -235,11 +235,6 @@ export class ClusterState implements StateView {
 
   noteRegistration(timeMs: number): void {
     if (this.firstRegisteredAtMs === null) this.#header.firstRegisteredAtMs = timeMs;
-  }
-
-  /** Time never falls: that of an entry, or of imported rows. */
-  raiseTime(timeMs: number): void {
-    if (timeMs > this.timeMs) this.#header.timeMs = timeMs;
   }
 
   /** The four of these fill an empty state with what a snapshot held. Rows are kept as they are, revisions included. */

@@ -97,13 +97,14 @@ const commit = defineWrite({
   params: {
     importId,
     parts: z.int().min(0).max(MAX_IMPORT_PARTS),
+    timeMs: counterSchema.nullable().default(null),
     policy: policySchema,
     overwrite: z.boolean().default(false),
   },
   answer: {},
   http: { verb: 'POST', path: '/imports/{importId}/commit' },
-  async handler(context, { importId: id, parts, policy, overwrite }) {
-    const command = { type: 'importCommit', importId: id, parts, policy, overwrite } as const;
+  async handler(context, { importId: id, parts, timeMs, policy, overwrite }) {
+    const command = { type: 'importCommit', importId: id, parts, timeMs, policy, overwrite } as const;
     const { revision } = await context.propose(command);
     return { revision };
   },

@@ -8,6 +8,7 @@ import {
   type Proposed,
   type ProposeOptions,
 } from '../../src/command/index.ts';
+import { ClusterTime } from '../../src/cluster-time.ts';
 import type { ControlPlane, Leadership, RaftStatusView } from '../../src/control-plane.ts';
 import { EvenkeelError } from '../../src/errors.ts';
 import { errorOf } from '../../src/state/index.ts';
@@ -19,7 +20,7 @@ const HOP_MS = 1;
 /**
  * A quorum without Raft, for tests of what stands on one: the members share one applied state, a leader is who the
  * test says, and a write or a quorum round takes a moment of virtual time. Terms, the no-op, conditions on the term
- * and cluster time are as the real one has them.
+ * are as the real one has them; cluster time is the real one's.
  */
 export class LocalQuorum {
   readonly clusterId: string;
@@ -38,7 +39,6 @@ export class LocalQuorum {
   rounds = 0;
   #index = 0;
   #heldBack: (() => void)[] = [];
-  #timeBase = { clusterMs: 0, atMs: 0 };
 
   constructor(clusterId: string, ring?: RingLimits) {
     this.clusterId = clusterId;
@@ -60,8 +60,10 @@ export class LocalQuorum {
     this.release();
     if (nodeId !== null) {
       this.#apply(new Uint8Array(0), 'noop');
-      const clock = this.#member(nodeId).clock;
-      this.#timeBase = { clusterMs: this.machine.view.timeMs, atMs: clock.now() };
+    }
+    for (const member of this.members.values()) {
+      if (member.nodeId === nodeId) member.time.run();
+      else member.time.stop();
     }
     for (const member of this.members.values()) if (member !== before) member.tell();
     before?.tell();
@@ -78,9 +80,7 @@ export class LocalQuorum {
   }
 
   clusterTimeMs(): number {
-    const leader = this.leader;
-    if (leader === undefined) return this.machine.view.timeMs;
-    return this.#timeBase.clusterMs + leader.clock.now() - this.#timeBase.atMs;
+    return this.leader?.clusterTimeMs() ?? this.machine.view.timeMs;
   }
 
   /** Runs `then` once a quorum has acknowledged today's leader; `fail` if another leads by then. */
@@ -94,11 +94,11 @@ export class LocalQuorum {
     clock.setTimeout(attempt, HOP_MS);
   }
 
-  write(command: Command, options: ProposeOptions): Proposed {
+  write(command: Command, options: ProposeOptions, timeMs = this.clusterTimeMs()): Proposed {
     this.log.push({ term: this.term, command });
     const data = encodeCommand({
       version: COMMAND_VERSION,
-      timeMs: Math.floor(this.clusterTimeMs()),
+      timeMs,
       request: options.request ?? null,
       inTerm: options.inTerm ?? null,
       command,
@@ -113,12 +113,6 @@ export class LocalQuorum {
     const [result] = applyAll(this.machine, [{ index: ++this.#index, term: this.term, kind, data }]);
     return result ?? null;
   }
-
-  #member(nodeId: string): LocalMember {
-    const member = this.members.get(nodeId);
-    if (member === undefined) throw new Error(`no member ${nodeId}`);
-    return member;
-  }
 }
 
 /** One node of it. */
@@ -126,6 +120,7 @@ export class LocalMember implements ControlPlane {
   readonly nodeId: string;
   readonly clusterId: string;
   readonly clock: Clock;
+  readonly time: ClusterTime;
   readonly #quorum: LocalQuorum;
   readonly #services = new Map<string, (params: unknown) => Promise<unknown>>();
   readonly #listeners = new Set<(leadership: Leadership) => void>();
@@ -135,6 +130,7 @@ export class LocalMember implements ControlPlane {
     this.nodeId = nodeId;
     this.clusterId = quorum.clusterId;
     this.clock = clock;
+    this.time = new ClusterTime(clock, () => quorum.machine.view.timeMs);
   }
 
   get state(): ControlPlane['state'] {
@@ -213,7 +209,7 @@ export class LocalMember implements ControlPlane {
   }
 
   clusterTimeMs(): number {
-    return this.#quorum.clusterTimeMs();
+    return this.time.nowMs();
   }
 
   raftStatus(): RaftStatusView {

@@ -206,7 +206,15 @@ export function importOf(
   const importId = over.importId ?? 'i1';
   return [
     { type: 'importPart', importId, part: 0, brokers: [], resources: [], assignments: [], ...rows },
-    { type: 'importCommit', importId, parts: 1, policy: DEFAULT_POLICY, overwrite: false, ...over },
+    {
+      type: 'importCommit',
+      importId,
+      parts: 1,
+      timeMs: null,
+      policy: DEFAULT_POLICY,
+      overwrite: false,
+      ...over,
+    },
   ];
 }
 

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { drained } from '../../support/drained.ts';
 import { DEFAULT_POLICY } from '../../../placement/index.ts';
@@ -33,6 +34,7 @@ describe('an import', () => {
       version: 1,
       timeMs: 7,
       ...rows(),
+      brokers: [rows().brokers[0], { ...rows().brokers[1], registeredAtMs: 0 }],
       policy: { ...DEFAULT_POLICY, paused: true },
     });
     expect(h.state.maxGeneration).toBe(9);
@@ -64,10 +66,70 @@ describe('an import', () => {
     expect(h.assignment()).not.toHaveProperty('moved');
   });
 
-  it('brings cluster time up to the latest time of the file', () => {
+  it('leaves cluster time alone, whatever times its rows have', () => {
+    for (const nowMs of [0, 500, 7_000, 30_000]) {
+      const h = new Harness();
+      h.timeMs = nowMs;
+      for (const command of importOf(rows())) h.ok(command);
+      expect(h.state.timeMs).toBe(nowMs);
+    }
+  });
+
+  /** Rows whose times are these, imported into a cluster whose time is `nowMs`: as they are then. */
+  const dated = (
+    times: { registeredAtMs: number; downSinceMs: number; startedAtMs: number; progressAtMs: number },
+    { nowMs, timeMs }: { nowMs: number; timeMs: number | null },
+  ) => {
+    const { registeredAtMs, downSinceMs, ...ofMove } = times;
     const h = new Harness();
-    for (const command of importOf(rows())) h.ok(command);
-    expect(h.state.timeMs).toBe(7_000);
+    h.timeMs = nowMs;
+    const brokers = [brokerRow('b1', { registeredAtMs, lifecycle: 'down', downSinceMs }), brokerRow('b2')];
+    const move = { ...staged(), ...ofMove };
+    const assignments = [assignmentRow('stream:s/0', ['b1', 'b2'], { move })];
+    for (const command of importOf({ ...rows(), brokers, assignments }, { timeMs })) h.ok(command);
+    const { move: moved } = h.assignment();
+    return {
+      state: h.state,
+      registeredAtMs: h.broker('b1').registeredAtMs,
+      downSinceMs: h.broker('b1').downSinceMs,
+      startedAtMs: moved?.startedAtMs,
+      progressAtMs: moved?.progressAtMs,
+    };
+  };
+  const DAY_MS = 86_400_000;
+
+  it.each([
+    ['an older', 30 * DAY_MS, 2 * DAY_MS],
+    ['a younger', DAY_MS, 40 * DAY_MS],
+  ])('of %s cluster keeps how long ago everything was when the file was written', (_which, timeMs, nowMs) => {
+    const ages = { registeredAtMs: 9_000, downSinceMs: 4_000, startedAtMs: 2_000, progressAtMs: 500 };
+    const ago = (at: number) =>
+      Object.fromEntries(Object.entries(ages).map(([key, age]) => [key, at - age])) as typeof ages;
+    expect(dated(ago(timeMs), { nowMs, timeMs })).toMatchObject(ago(nowMs));
+    // Without the time of the export, its latest row is now.
+    expect(dated(ago(timeMs), { nowMs, timeMs: null })).toMatchObject(ago(nowMs + 500));
+  });
+
+  it('dates nothing before this cluster or after now, and leaves an undated registration undated', () => {
+    const time = fc.nat(40 * DAY_MS);
+    fc.assert(
+      fc.property(time, time, time, time, time, fc.option(time), (a, b, c, d, nowMs, timeMs) => {
+        const given = { registeredAtMs: a, downSinceMs: b, startedAtMs: c, progressAtMs: d };
+        const { state, ...found } = dated(given, { nowMs, timeMs });
+        expect(state.timeMs).toBe(nowMs);
+        const inOrder = (times: object): string[] =>
+          Object.entries(times)
+            .sort(([, x], [, y]) => x - y)
+            .map(([key]) => key);
+        for (const ms of Object.values(found)) {
+          expect(ms).toBeGreaterThanOrEqual(0);
+          expect(ms).toBeLessThanOrEqual(nowMs);
+        }
+        const ordered = inOrder(given).map((key) => found[key as keyof typeof found] ?? -1);
+        if (a > 0) expect(ordered).toEqual([...ordered].sort((x, y) => x - y));
+        else expect(found.registeredAtMs).toBe(0);
+      }),
+    );
   });
 
   it('in parts is the same as in one', () => {
@@ -79,7 +141,14 @@ describe('an import', () => {
     parted.ok({ type: 'importPart', importId: 'x', part: 1, ...empty, assignments });
     parted.ok({ type: 'importPart', importId: 'x', part: 0, ...empty, brokers, resources });
     parted.ok({ type: 'importPart', importId: 'x', part: 0, ...empty, brokers, resources });
-    parted.ok({ type: 'importCommit', importId: 'x', parts: 2, policy: DEFAULT_POLICY, overwrite: false });
+    parted.ok({
+      type: 'importCommit',
+      importId: 'x',
+      parts: 2,
+      timeMs: null,
+      policy: DEFAULT_POLICY,
+      overwrite: false,
+    });
     expect(drained(exportCluster(parted.state, 0))).toEqual(drained(exportCluster(one.state, 0)));
   });
 

@@ -86,6 +86,7 @@ describe('reference brokers under a planner', () => {
       type: 'importCommit',
       importId: 'i',
       parts: 1,
+      timeMs: null,
       policy: DEFAULT_POLICY,
       overwrite: false,
     });

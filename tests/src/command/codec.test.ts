@@ -103,7 +103,7 @@ const COMMANDS: readonly Command[] = [
     resources: [resource('s')],
     assignments: [assignmentRow('stream:s/0', ['b1'])],
   },
-  { type: 'importCommit', importId: 'i', parts: 1, policy: DEFAULT_POLICY, overwrite: true },
+  { type: 'importCommit', importId: 'i', parts: 1, timeMs: 7, policy: DEFAULT_POLICY, overwrite: true },
   { type: 'openSession' },
 ];
 

@@ -59,6 +59,7 @@ export class Fixture {
       type: 'importCommit',
       importId: 'i',
       parts: part,
+      timeMs: null,
       policy: DEFAULT_POLICY,
       overwrite: false,
     });

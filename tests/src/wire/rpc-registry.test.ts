@@ -72,7 +72,7 @@ const GOOD: Record<string, Record<string, unknown>> = {
   export: {},
   'import.begin': {},
   'import.part': { importId: '1', part: 0 },
-  'import.commit': { importId: '1', parts: 1, policy: DEFAULT_POLICY, overwrite: true },
+  'import.commit': { importId: '1', parts: 1, timeMs: 7, policy: DEFAULT_POLICY, overwrite: true },
 };
 
 const PUSHING = ['watch', 'unwatch'];
