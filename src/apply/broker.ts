@@ -9,7 +9,10 @@ type Of<T extends Command['type']> = Extract<Command, { type: T }>;
 export function* registerBroker(state: ClusterState, { broker }: Of<'registerBroker'>): Sliced<Outcome> {
   const before = state.brokers.get(broker.id);
   if (before === undefined && state.brokers.size >= MAX_BROKERS) {
-    return refuse('limit_exceeded', `the cluster has ${MAX_BROKERS} brokers, its limit: remove one first`);
+    return refuse(
+      'limit_exceeded',
+      `the cluster has ${MAX_BROKERS} brokers, its limit: remove those that are gone with \`evenkeel broker remove --down\`, then register again`,
+    );
   }
   const incarnation = (before?.incarnation ?? state.header.incarnationFloor) + 1;
   if (incarnation > MAX_COUNTER) {
@@ -106,8 +109,15 @@ export function setDrain(state: ClusterState, { broker, drain }: Of<'setDrain'>)
   return done({ lifecycle });
 }
 
-export function* removeBroker(state: ClusterState, { broker }: Of<'removeBroker'>): Sliced<Outcome> {
-  if (!state.brokers.has(broker)) return unknownBroker(broker);
+export function* removeBroker(state: ClusterState, command: Of<'removeBroker'>): Sliced<Outcome> {
+  const { broker, incarnation } = command;
+  const row = state.brokers.get(broker);
+  if (row === undefined) return unknownBroker(broker);
+  const isGone = row.lifecycle === 'down' || row.lifecycle === 'left';
+  if (incarnation !== null && (row.incarnation !== incarnation || !isGone)) {
+    const now = `incarnation ${row.incarnation} and ${row.lifecycle}`;
+    return refuse('stale_incarnation', `broker ${broker} has come back: it is ${now} now`);
+  }
   const held = (yield* rowsOn(state, broker)).map((row) => row.shard);
   if (held.length > 0) {
     return refuse(

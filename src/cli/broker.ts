@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import type { Plan } from '../../placement/index.ts';
-import { EvenkeelError } from '../errors.ts';
+import { EvenkeelError, type ErrorCode } from '../errors.ts';
 import type { BrokerItem } from '../wire/index.ts';
 import { parseDuration } from './arguments.ts';
 import type { CliEnvironment } from './environment.ts';
@@ -9,6 +9,8 @@ import { clusterCommand, type Session } from './session.ts';
 import { listShards } from './shard.ts';
 
 const POLL_MS = 500;
+/** What `broker.remove` says of a broker that came back, that a move names now, or that somebody else removed. */
+const KEPT: ReadonlySet<ErrorCode> = new Set<ErrorCode>(['stale_incarnation', 'refused', 'not_found']);
 /** Polls without progress after which a drain's wait says what blocks it. */
 const POLLS_BEFORE_REASONS = 4;
 
@@ -74,23 +76,58 @@ function waitTimeoutOption(): Option {
     .implies({ wait: true });
 }
 
+interface RemoveOptions extends WaitOptions {
+  readonly down?: boolean;
+}
+
 function addRemove(noun: Command, environment: CliEnvironment): void {
-  clusterCommand(
-    noun
-      .command('remove <id>')
-      .description('forget it; refused while an assignment names it')
-      .option('--wait', 'until nothing names it, with progress on stderr, and then')
-      .addOption(waitTimeoutOption()),
-    environment,
-    async (session, options: WaitOptions, [id = '']) => {
-      const { client, done } = session;
-      if (options.wait === true) {
-        const goesOn = 'it was not removed';
-        await waitUntilEmpty(session, id, { timeoutMs: options.waitTimeout ?? Infinity, goesOn });
-      }
-      done(`removed ${id}`, await client.write('broker.remove', { id }));
-    },
-  );
+  const command = noun
+    .command('remove [id]')
+    .description('forget it; refused while an assignment names it')
+    .option('--wait', 'until nothing names it, with progress on stderr, and then')
+    .addOption(waitTimeoutOption())
+    .addOption(
+      new Option('--down', 'instead of one: all that are down or have left and that nothing names').conflicts(
+        ['wait', 'waitTimeout'],
+      ),
+    );
+  clusterCommand(command, environment, async (session, options: RemoveOptions, [id]) => {
+    if ((id === undefined) !== (options.down === true)) {
+      command.error('error: name a broker, or give --down for all that are gone');
+    }
+    if (id === undefined) {
+      await removeGone(session);
+      return;
+    }
+    const { client, done } = session;
+    if (options.wait === true) {
+      const goesOn = 'it was not removed';
+      await waitUntilEmpty(session, id, { timeoutMs: options.waitTimeout ?? Infinity, goesOn });
+    }
+    done(`removed ${id}`, await client.write('broker.remove', { id }));
+  });
+}
+
+/** One that comes back meanwhile stays. */
+async function removeGone({ client, done, environment }: Session): Promise<void> {
+  const { items } = await client.read<{ items: BrokerItem[] }>('broker.list');
+  const gone = items.filter(({ lifecycle }) => lifecycle === 'down' || lifecycle === 'left');
+  const removed: string[] = [];
+  for (const { id, incarnation, copies } of gone) {
+    if (copies > 0) {
+      environment.note(`kept ${id}: it still holds ${counted(copies, 'copy', 'copies')}\n`);
+      continue;
+    }
+    try {
+      await client.write('broker.remove', { id, goneIncarnation: incarnation });
+      removed.push(id);
+    } catch (error) {
+      const isKept = error instanceof EvenkeelError && KEPT.has(error.code);
+      if (!isKept) throw error;
+      environment.note(`kept ${id}: ${error.message}\n`);
+    }
+  }
+  done(`removed ${removed.length === 0 ? 'no broker' : removed.join(', ')}`, { removed });
 }
 
 function addDrain(noun: Command, environment: CliEnvironment): void {

@@ -25,7 +25,11 @@ const READERS: Readers = {
     silentSinceMs: f.integer('silentSinceMs'),
   }),
   setDrain: (f) => ({ type: 'setDrain', broker: f.string('broker'), drain: f.boolean('drain') }),
-  removeBroker: (f) => ({ type: 'removeBroker', broker: f.string('broker') }),
+  removeBroker: (f) => ({
+    type: 'removeBroker',
+    broker: f.string('broker'),
+    incarnation: f.nullable('incarnation', (key) => f.integer(key)),
+  }),
   createResource: (f) => ({
     type: 'createResource',
     resource: readResource(f.take('resource'), `${f.path}.resource`),

@@ -47,7 +47,12 @@ export type Command =
       readonly silentSinceMs: number;
     }
   | { readonly type: 'setDrain'; readonly broker: string; readonly drain: boolean }
-  | { readonly type: 'removeBroker'; readonly broker: string }
+  | {
+      readonly type: 'removeBroker';
+      readonly broker: string;
+      /** Remove this incarnation, and only if it is down or has left; `null`: whatever is there. */
+      readonly incarnation: number | null;
+    }
   | { readonly type: 'createResource'; readonly resource: Resource }
   | {
       readonly type: 'alterResource';

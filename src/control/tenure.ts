@@ -2,6 +2,7 @@ import type { Timer } from '../../raft/index.ts';
 import type { Command, Proposed, RowResult } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { AssignmentRow, Change, ChangeSet } from '../state/index.ts';
+import { brokersToForget } from './forget-brokers.ts';
 import { leasedUntil, Liveness } from './liveness.ts';
 import type { ControlOptions } from './options.ts';
 import { Passes, type PassStats } from './passes.ts';
@@ -187,7 +188,29 @@ export class Tenure {
     for (const [broker, incarnation] of this.leaving) {
       if (!this.isNamed(broker)) this.#declareOnce(broker, incarnation, 'left');
     }
+    this.#forgetBrokers();
     this.#ticker = this.#options.clock.setTimeout(() => this.#tick(), this.liveness.tickMs);
+  }
+
+  readonly #forgetting = new Set<string>();
+
+  /** Repeated by the next tick where it failed. */
+  #forgetBrokers(): void {
+    if (this.#forgetting.size > 0) return;
+    const { log, plane, timings } = this.#options;
+    for (const { id: broker, incarnation, lifecycle } of brokersToForget(
+      plane.state,
+      this.nowMs(),
+      timings,
+    )) {
+      this.#forgetting.add(broker);
+      log.info({ broker, incarnation, lifecycle }, 'forgetting a broker that nothing names');
+      this.propose({ type: 'removeBroker', broker, incarnation })
+        .catch((error: unknown) => {
+          if (!this.isOver) log.warn({ broker, error: String(error) }, 'could not forget it');
+        })
+        .finally(() => this.#forgetting.delete(broker));
+    }
   }
 
   readonly #declaring = new Set<string>();

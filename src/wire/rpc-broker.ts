@@ -94,12 +94,14 @@ const undrain = defineWrite({
 
 const remove = defineWrite({
   name: 'broker.remove',
-  summary: 'Forget a broker that no assignment names; refused, naming shards, while one does',
-  params: byId,
+  summary:
+    'Forget a broker that no assignment names; refused, naming shards, while one does; with goneIncarnation, only while that incarnation is down or has left',
+  params: { ...byId, goneIncarnation: counterSchema.optional() },
   answer: {},
   http: { verb: 'DELETE', path: '/brokers/{id}' },
-  async handler(context, { id }) {
-    const { revision } = await context.propose({ type: 'removeBroker', broker: id });
+  async handler(context, { id, goneIncarnation }) {
+    const incarnation = goneIncarnation ?? null;
+    const { revision } = await context.propose({ type: 'removeBroker', broker: id, incarnation });
     return { revision };
   },
 });

@@ -231,17 +231,31 @@ describe('draining and removing', () => {
   });
 
   it('refuses to remove a broker that an assignment names, and names the shards', () => {
-    expect(h.refused({ type: 'removeBroker', broker: 'b2' })).toMatchObject({
+    expect(h.refused({ type: 'removeBroker', broker: 'b2', incarnation: null })).toMatchObject({
       code: 'refused',
       message: expect.stringMatching(/stream:s\/0/),
     });
-    h.ok({ type: 'removeBroker', broker: 'b3' });
+    h.ok({ type: 'removeBroker', broker: 'b3', incarnation: null });
+    expect(h.state.brokers.has('b3')).toBe(false);
+  });
+
+  it('removes an incarnation that is gone, and not the one that came back', () => {
+    const remove = (incarnation: number) => ({ type: 'removeBroker', broker: 'b3', incarnation }) as const;
+    expect(h.refused(remove(1))).toMatchObject({ code: 'stale_incarnation' });
+    h.ok({ type: 'setLifecycle', broker: 'b3', incarnation: 1, lifecycle: 'down', silentSinceMs: 0 });
+    h.register('b3');
+    expect(h.refused(remove(1))).toMatchObject({
+      code: 'stale_incarnation',
+      message: expect.stringMatching(/incarnation 2 and live/),
+    });
+    h.ok({ type: 'setLifecycle', broker: 'b3', incarnation: 2, lifecycle: 'left', silentSinceMs: 0 });
+    h.ok(remove(2));
     expect(h.state.brokers.has('b3')).toBe(false);
   });
 
   it('never gives a removed broker’s incarnation again', () => {
     h.register('b3');
-    h.ok({ type: 'removeBroker', broker: 'b3' });
+    h.ok({ type: 'removeBroker', broker: 'b3', incarnation: null });
     expect(h.register('b3')).toMatchObject({ incarnation: 3 });
   });
 });

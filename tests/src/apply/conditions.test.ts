@@ -85,7 +85,12 @@ describe('a decision made of a state that has changed', () => {
   it.each<[string, (h: Harness) => unknown, string, RegExp]>([
     ['drained', (h) => h.ok({ type: 'setDrain', broker: 'b3', drain: true }), 'stale', /b3 is draining/],
     ['registered anew', (h) => h.ok(register('b3', 'x')), 'stale', /b3 is at incarnation 1, decided for 0/],
-    ['removed', (h) => h.ok({ type: 'removeBroker', broker: 'b3' }), 'stale', /b3 is not registered/],
+    [
+      'removed',
+      (h) => h.ok({ type: 'removeBroker', broker: 'b3', incarnation: null }),
+      'stale',
+      /b3 is not registered/,
+    ],
     [
       'silent',
       (h) =>

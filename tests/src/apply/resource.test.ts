@@ -128,7 +128,7 @@ describe('deleting', () => {
         ],
       },
     ]);
-    h.ok({ type: 'removeBroker', broker: 'b1' });
+    h.ok({ type: 'removeBroker', broker: 'b1', incarnation: null });
   });
 });
 

@@ -141,7 +141,7 @@ function commandsOf(
     case 'drain':
       return plain({ type: 'setDrain', broker, drain: b % 2 === 0 });
     case 'removeBroker':
-      return plain({ type: 'removeBroker', broker });
+      return plain({ type: 'removeBroker', broker, incarnation: null });
     case 'create':
       return plain({
         type: 'createResource',

@@ -50,6 +50,30 @@ afterEach(() => node.stop());
 const run = (line: string, options: CliOptions = {}): Promise<CliRun> =>
   runCli([...line.split(' '), '--endpoints', node.address], options);
 
+describe('broker remove --down', () => {
+  it('removes those that are gone and hold nothing, and says what it kept', async () => {
+    const { harness } = node.plane;
+    for (const id of ['b3', 'pod-1', 'pod-2', 'pod-3']) {
+      if (id !== 'b3') harness.register(id);
+      const incarnation = harness.state.brokers.get(id)?.incarnation ?? NaN;
+      if (id !== 'pod-3')
+        harness.ok({ type: 'setLifecycle', broker: id, incarnation, lifecycle: 'down', silentSinceMs: 0 });
+    }
+    expect(await run('broker remove --down')).toEqual({
+      code: 0,
+      out: '',
+      note: 'kept b3: it still holds 3 copies\nremoved pod-1, pod-2\n',
+    });
+    expect([...harness.state.brokers.keys()].sort()).toEqual(['b1', 'b2', 'b3', 'pod-3']);
+    expect((await run('broker remove --down')).note).toMatch(/removed no broker/);
+  });
+
+  it('wants a broker or --down, not both', async () => {
+    for (const line of ['broker remove', 'broker remove b1 --down', 'broker remove --down --wait'])
+      expect(await run(line)).toMatchObject({ code: 2, out: '' });
+  });
+});
+
 describe('tables', () => {
   it.each([
     [

@@ -33,7 +33,7 @@ const COMMANDS: readonly Command[] = [
   },
   { type: 'setLifecycle', broker: 'b1', incarnation: 4, lifecycle: 'left', silentSinceMs: 2 ** 40 },
   { type: 'setDrain', broker: 'b1', drain: true },
-  { type: 'removeBroker', broker: 'b1' },
+  { type: 'removeBroker', broker: 'b1', incarnation: null },
   { type: 'createResource', resource: resource('a/b/c', { zonePolicy: 'majority', labels: { é: '😀' } }) },
   { type: 'alterResource', kind: 'cache', name: 'c', expectedRevision: null },
   {
@@ -128,7 +128,8 @@ describe('an entry', () => {
   it('is bytes of its own, and reading it leaves nothing on them', () => {
     const one = encodeCommand(envelope({ type: 'openSession' }));
     const copy = Uint8Array.from(one);
-    for (let i = 0; i < 100; i++) encodeCommand(envelope({ type: 'removeBroker', broker: 'x'.repeat(100) }));
+    for (let i = 0; i < 100; i++)
+      encodeCommand(envelope({ type: 'removeBroker', broker: 'x'.repeat(100), incarnation: null }));
     decodeCommand(one);
     expect(one.byteLength).toBe(one.buffer.byteLength);
     expect(Object.keys(one)).toEqual(Object.keys(copy));

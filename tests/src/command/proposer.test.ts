@@ -285,7 +285,7 @@ describe('what another member passes on', () => {
     await expect(codeOf(leader.accept(bytes({ inTerm: 3 }), 500))).resolves.toBe('protocol_error');
     const command = { type: 'abandonShard', shard: 'nonsense', expectedGeneration: null };
     await expect(codeOf(leader.accept(bytes({ command }), 500))).resolves.toBe('invalid_argument');
-    const big = { type: 'removeBroker', broker: 'x'.repeat(2 ** 20) };
+    const big = { type: 'removeBroker', broker: 'x'.repeat(2 ** 20), incarnation: null };
     await expect(codeOf(leader.accept(bytes({ command: big }), 500))).resolves.toBe('limit_exceeded');
     expect(here).toHaveLength(0);
   });

@@ -255,7 +255,10 @@ describe("operators' requests to the leader", () => {
       await w.write({ type: 'setPolicy', expectedRevision: null, patch: { paused: true } });
       w.broker('b4');
       await w.until('b4 is there', () => w.quorum.machine.view.brokers.has('b4'));
-      const answer = await raced([{ type: 'removeBroker', broker: 'b4' }], begin({ to: 'b4' }));
+      const answer = await raced(
+        [{ type: 'removeBroker', broker: 'b4', incarnation: null }],
+        begin({ to: 'b4' }),
+      );
       expect(answer).toMatchObject({ code: 'stale', message: expect.stringMatching(/b4 is not registered/) });
     });
 

@@ -48,7 +48,7 @@ describe('a watch of one broker', () => {
 
   it('is told of every broker, and of neither resources nor the policy', () => {
     h.register('b4');
-    h.ok({ type: 'removeBroker', broker: 'b4' });
+    h.ok({ type: 'removeBroker', broker: 'b4', incarnation: null });
     h.create('t');
     h.ok({ type: 'setPolicy', expectedRevision: null, patch: { paused: true } });
     expect(told).toEqual(['broker', 'brokerRemoved']);
