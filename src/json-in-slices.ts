@@ -1,25 +1,40 @@
 import type { Clock } from '../raft/index.ts';
+import { EvenkeelError } from './errors.ts';
 
 /** Values that are written in one go; about 0.1 ms. */
 const NODES_AT_ONCE = 500;
 /** Text that one turn writes: about a millisecond. */
 const CHARS_PER_TURN = 128 * 1024;
 
+/** A text in pieces that follow each other. They are never joined: a string has a limit of its own. */
+export interface JsonText {
+  readonly pieces: readonly string[];
+  /** In UTF-8. */
+  readonly bytes: number;
+}
+
 /**
  * `JSON.stringify` for what may be as large as the cluster: the text in pieces, made over several turns where it is
- * long. Takes plain data (no `toJSON`), which must not be changed meanwhile. A short value takes no turn.
+ * long. Takes plain data (no `toJSON`), which must not be changed meanwhile. A short value takes no turn. Rejects with
+ * `limit_exceeded` as soon as the text has more than `maxBytes`.
  */
-export async function jsonInSlices(value: unknown, clock: Clock): Promise<readonly string[]> {
+export async function jsonInSlices(value: unknown, clock: Clock, maxBytes: number): Promise<JsonText> {
   const text: string[] = [];
+  let bytes = 0;
   let chars = 0;
   for (const piece of pieces(value)) {
     text.push(piece);
+    bytes += Buffer.byteLength(piece);
+    if (bytes > maxBytes) {
+      const message = `the answer takes more than ${maxBytes} bytes: ask for a part of it, or by itself instead of in a batch`;
+      throw new EvenkeelError('limit_exceeded', message);
+    }
     chars += piece.length;
     if (chars < CHARS_PER_TURN) continue;
     chars = 0;
     await new Promise<void>((resolve) => clock.defer(resolve));
   }
-  return text;
+  return { pieces: text, bytes };
 }
 
 function* pieces(value: unknown): Generator<string, void, void> {

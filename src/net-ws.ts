@@ -157,10 +157,10 @@ class WebSocketConnection implements Connection {
     return this.#socket.bufferedAmount;
   }
 
-  send(data: string | Uint8Array): void {
+  send(data: string | Uint8Array, more = false): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return;
     // A failed send ends in `close`.
-    this.#socket.send(data, { binary: typeof data !== 'string' }, () => {});
+    this.#socket.send(data, { binary: typeof data !== 'string', fin: !more }, () => {});
     this.#gather();
   }
 

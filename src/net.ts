@@ -47,8 +47,11 @@ export interface Connection {
   readonly remoteAddress: string;
   /** Bytes handed over and not yet taken by the system. */
   readonly bufferedBytes: number;
-  /** Text goes as a text frame, bytes as a binary frame. Sending on a closed connection is a no-op. */
-  send(data: string | Uint8Array): void;
+  /**
+   * Text goes as a text frame, bytes as a binary frame. With `more` the message goes on with the next call, of the same
+   * type: the other end gets the parts as one. Sending on a closed connection is a no-op.
+   */
+  send(data: string | Uint8Array, more?: boolean): void;
   close(code: number, reason: string): void;
   /** Drops the connection at once. */
   terminate(): void;

@@ -6,6 +6,7 @@ import { EvenkeelError } from './errors.ts';
 import { jsonInSlices } from './json-in-slices.ts';
 import type { StateView } from './state/index.ts';
 import type { ChangeFeed } from './watch/index.ts';
+import { MAX_CALL_BYTES } from './wire/index.ts';
 
 const PROPOSE_METHOD = 'command.propose';
 
@@ -173,8 +174,8 @@ export async function askPeer(
 
 export function serveToPeers(peers: PeerCaller, clock: Clock, method: string, service: Service): void {
   peers.serve(method, async (params) => {
-    const answer = await jsonInSlices(await service(parse(params)), clock);
-    return Buffer.from(answer.join(''));
+    const { pieces } = await jsonInSlices(await service(parse(params)), clock, MAX_CALL_BYTES);
+    return Buffer.concat(pieces.map((piece) => Buffer.from(piece)));
   });
 }
 

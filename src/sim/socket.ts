@@ -44,6 +44,8 @@ export class SimSocket implements Connection {
   #lineFreeMs = 0;
   /** Held back by a cut link, in order. */
   #waiting: Frame[] = [];
+  /** The parts of a text whose last one is still to come. */
+  #parts = '';
 
   constructor(
     network: SimNetwork,
@@ -69,8 +71,14 @@ export class SimSocket implements Connection {
     return Math.max(0, this.#inFlightBytes - KERNEL_BUFFER_BYTES);
   }
 
-  send(data: string | Uint8Array): void {
+  send(part: string | Uint8Array, more = false): void {
     if (this.#state !== 'open' || !this.process.alive) return;
+    if (more) {
+      this.#parts += String(part);
+      return;
+    }
+    const data = this.#parts === '' ? part : this.#parts + String(part);
+    this.#parts = '';
     const bytes = typeof data === 'string' ? Buffer.byteLength(data) : data.length;
     this.#inFlightBytes += bytes;
     this.#framesSent++;

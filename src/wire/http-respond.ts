@@ -1,14 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Clock } from '../../raft/index.ts';
+import type { Clock, Timer } from '../../raft/index.ts';
 import { ERRORS, EvenkeelError } from '../errors.ts';
+import type { Reply } from './outbound.ts';
+import { READ_WINDOW_MS, ReadPace } from './read-pace.ts';
 import type { Caller } from './rpc-call.ts';
 import { MAX_RPC_MESSAGE_BYTES } from './rpc-socket.ts';
 
 /** The longest a client may take to send a request's body, ms. */
 export const BODY_TIMEOUT_MS = 10_000;
 
-/** Written to the socket in one turn. */
-const CHARS_PER_TURN = 1024 * 1024;
+/** How often a client that is behind is looked at, ms. */
+const POLL_MS = 1_000;
 
 const HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 
@@ -16,28 +18,60 @@ export function sendJson(response: ServerResponse, status: number, body: unknown
   send(response, status, 'application/json; charset=utf-8', `${JSON.stringify(body)}\n`);
 }
 
-/** A body that may be as large as the cluster, in pieces. */
-export async function sendJsonPieces(
-  response: ServerResponse,
-  pieces: readonly string[],
-  clock: Clock,
-): Promise<void> {
-  if (response.headersSent || response.destroyed) return;
-  const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 1);
-  response.writeHead(200, {
-    ...HEADERS,
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': bytes,
-  });
-  let chars = 0;
-  for (const piece of pieces) {
-    response.write(piece);
-    chars += piece.length;
-    if (chars < CHARS_PER_TURN) continue;
-    chars = 0;
-    await new Promise<void>((resolve) => clock.defer(resolve));
+/**
+ * An answer of any length: the next piece follows once the client has taken those before it, and a client that does not
+ * read loses its connection. Resolves once the answer is read, or the connection gone.
+ */
+export async function sendReply(response: ServerResponse, reply: Reply, clock: Clock): Promise<void> {
+  try {
+    if (response.headersSent || response.destroyed) return;
+    response.writeHead(200, {
+      ...HEADERS,
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': reply.bytes + 1,
+    });
+    const pace = new ReadPace(clock.now());
+    let written = 0;
+    for (const piece of reply.pieces) {
+      const isRoom = response.write(piece);
+      written += Buffer.byteLength(piece);
+      if (isRoom) continue;
+      await taken(response, clock, () => pace.isTooSlow(clock.now(), written - response.writableLength));
+      if (response.destroyed) return;
+    }
+    response.end('\n');
+    if (!response.closed) await new Promise((resolve) => response.once('close', resolve));
+  } finally {
+    reply.release();
   }
-  response.end('\n');
+}
+
+/** Resolves once there is room again, or the connection is gone. */
+function taken(response: ServerResponse, clock: Clock, isTooSlow: () => boolean): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clock.clearTimeout(timer);
+      response.off('drain', done).off('close', done);
+      resolve();
+    };
+    let timer: Timer;
+    const look = (): void => {
+      timer = clock.setTimeout(() => {
+        if (isTooSlow()) response.destroy();
+        else look();
+      }, POLL_MS);
+    };
+    look();
+    response.on('drain', done).on('close', done);
+  });
+}
+
+/** Ends the connection of a client that does not read an answer in time once all of it is written. */
+export function dropUnlessRead(response: ServerResponse, clock: Clock): void {
+  response.once('prefinish', () => {
+    const timer = clock.setTimeout(() => response.destroy(), READ_WINDOW_MS);
+    response.once('close', () => clock.clearTimeout(timer));
+  });
 }
 
 export function sendText(response: ServerResponse, status: number, body: string): void {

@@ -3,7 +3,15 @@ import type { Clock } from '../../raft/index.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import { EvenkeelError } from '../errors.ts';
 import { livenessChecks, readinessChecks, sendChecks, type NodeHealth } from './http-health.ts';
-import { readJsonBody, send, sendError, sendJson, sendJsonPieces, sendWrongVerb } from './http-respond.ts';
+import {
+  dropUnlessRead,
+  readJsonBody,
+  send,
+  sendError,
+  sendJson,
+  sendReply,
+  sendWrongVerb,
+} from './http-respond.ts';
 import { serveV1 } from './http-v1.ts';
 import type { Caller } from './rpc-call.ts';
 import { answerJsonRpc } from './rpc-json.ts';
@@ -30,6 +38,7 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 /** Plain HTTP of one node: health, metrics, version, JSON-RPC by POST and `/v1`. Never throws. */
 export function createHttpHandler(options: HttpServerOptions): Handler {
   return (request, response) => {
+    dropUnlessRead(response, options.clock);
     serve(request, response, options).catch((error: unknown) => {
       if (error instanceof EvenkeelError) {
         // What is left of the body is not read: the connection cannot be used again.
@@ -103,5 +112,5 @@ async function answerPost(text: string, response: ServerResponse, caller: Caller
     response.writeHead(204).end();
     return;
   }
-  await sendJsonPieces(response, answer, caller.clock);
+  await sendReply(response, answer, caller.clock);
 }

@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import type { Clock } from '../../raft/index.ts';
 import { EvenkeelError } from '../errors.ts';
-import { jsonInSlices } from '../json-in-slices.ts';
-import { readJsonBody, sendError, sendJsonPieces, sendWrongVerb } from './http-respond.ts';
+import { readJsonBody, sendError, sendReply, sendWrongVerb } from './http-respond.ts';
 import type { Caller } from './rpc-call.ts';
 import { RPC_METHODS } from './rpc-registry.ts';
 import type { HttpVerb, RpcMethod } from './rpc-types.ts';
@@ -62,8 +61,7 @@ export async function serveV1(
     return;
   }
   const params = await gatherParams(request, route, { segments, query, clock });
-  const answer = await caller.call(route.method, params, null);
-  await sendJsonPieces(response, await jsonInSlices(answer, clock), clock);
+  await sendReply(response, await caller.call(route.method, params, { subscriber: null }), clock);
 }
 
 function decodeSegment(segment: string): string | null {

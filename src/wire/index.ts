@@ -5,7 +5,7 @@ export { countSpreads } from './rpc-levels.ts';
 export { inSlices, perRevisionInSlices } from './rpc-per-revision.ts';
 export { countReplication, sumReplication } from './rpc-replication.ts';
 export { PeerTransport, type PeerService, type PeerTransportOptions } from './peer-transport.ts';
-export type { PeerIdentity } from './peer-codec.ts';
+export { MAX_CALL_BYTES, type PeerIdentity } from './peer-codec.ts';
 export { RPC_METHODS, findMethod } from './rpc-registry.ts';
 export type { RpcMethod } from './rpc-types.ts';
 export { createBrokerSurface, type BrokerSurface } from './broker-route.ts';

@@ -47,7 +47,8 @@ const list = defineRead({
   params: {},
   answer: { items: z.array(brokerItem) },
   http: { verb: 'GET', path: '/brokers' },
-  async handler({ plane: { state }, clock }) {
+  async handler({ plane: { state }, clock, admitLarge }) {
+    await admitLarge();
     const { revision } = state;
     const rows = [...state.brokers.values()].sort((a, b) => compareStrings(a.id, b.id));
     const held = await loads(state, clock);

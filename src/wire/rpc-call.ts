@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../../raft/index.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import { ERRORS, EvenkeelError, type ErrorCode } from '../errors.ts';
+import { Outbound, type Reply } from './outbound.ts';
 import type { Answer, CommonParams, RpcContext, RpcMethod, Subscriber } from './rpc-types.ts';
 
 /** What a call asks of others ends so much before its own deadline: their answer, which says more, comes first. */
@@ -18,6 +19,19 @@ export interface WireError {
   >;
 }
 
+export interface CallOptions {
+  /** `null` where the surface has no way to push. */
+  readonly subscriber: Subscriber | null;
+  /** Bytes that the answer may take, asked once its turn has come. */
+  readonly maxBytes?: () => number;
+}
+
+/** What one call has of the node until its answer is written. */
+interface Ticket {
+  isOver: boolean;
+  leave: () => void;
+}
+
 export interface CallerOptions {
   readonly plane: ControlPlane;
   readonly clock: Clock;
@@ -28,33 +42,41 @@ export interface CallerOptions {
 /** Runs methods of the registry: deadline, load, envelope and errors, the same for every surface. */
 export class Caller {
   readonly #options: CallerOptions;
+  /** Shared by all surfaces. */
+  readonly outbound: Outbound;
   #calls = 0;
 
   constructor(options: CallerOptions) {
     this.#options = options;
+    this.outbound = new Outbound(options.clock);
   }
 
   get clock(): Clock {
     return this.#options.clock;
   }
 
-  /** Resolves with the whole answer, `{revision, term, leaderId, …}`; rejects with an EvenkeelError. */
-  async call(
-    method: RpcMethod,
-    params: unknown,
-    subscriber: Subscriber | null,
-  ): Promise<Record<string, unknown>> {
+  /** Reports an error that is our own. */
+  fault(error: unknown, where: string): void {
+    this.#options.onFault(error, where);
+  }
+
+  /** Resolves with the whole answer, `{revision, term, leaderId, …}`, as text; rejects with an EvenkeelError. */
+  async call(method: RpcMethod, params: unknown, options: CallOptions): Promise<Reply> {
     if (this.#calls >= MAX_CALLS) {
       throw new EvenkeelError('overloaded', `${MAX_CALLS} calls are under way on this node; try again later`);
     }
     this.#calls += 1;
+    const ticket: Ticket = { isOver: false, leave: () => {} };
     try {
-      return await this.#withDeadline(method, params, subscriber);
+      const answer = await this.#withDeadline(method, params, { ...options, ticket });
+      return await this.outbound.write(answer, options.maxBytes?.());
     } catch (error) {
       if (error instanceof EvenkeelError) throw this.#withOutcome(method, error);
       this.#options.onFault(error, method.name);
       throw new EvenkeelError('internal', `${method.name} failed inside the node; its log says how`);
     } finally {
+      ticket.isOver = true;
+      ticket.leave();
       this.#calls -= 1;
     }
   }
@@ -76,7 +98,7 @@ export class Caller {
   async #withDeadline(
     method: RpcMethod,
     params: unknown,
-    subscriber: Subscriber | null,
+    options: CallOptions & { readonly ticket: Ticket },
   ): Promise<Record<string, unknown>> {
     const { clock } = this.#options;
     let timer: Timer | null = null;
@@ -89,7 +111,7 @@ export class Caller {
             reject(new EvenkeelError('deadline_exceeded', message));
           };
           timer = clock.setTimeout(expire, deadlineMs);
-          return this.#context(common, subscriber);
+          return this.#context(common, options);
         };
         method.run(params, start).then(resolve, reject);
       });
@@ -101,7 +123,10 @@ export class Caller {
     }
   }
 
-  #context({ deadlineMs, request }: CommonParams, subscriber: Subscriber | null): RpcContext {
+  #context(
+    { deadlineMs, request }: CommonParams,
+    { subscriber, maxBytes, ticket }: CallOptions & { readonly ticket: Ticket },
+  ): RpcContext {
     const { plane, clock } = this.#options;
     const startedAt = clock.now();
     const remainingMs = (): number =>
@@ -112,6 +137,15 @@ export class Caller {
       request,
       subscriber,
       remainingMs,
+      admitLarge: async () => {
+        const leave = await this.outbound.enterLarge();
+        if (!ticket.isOver && (maxBytes?.() ?? 1) > 0) {
+          ticket.leave = leave;
+          return;
+        }
+        leave();
+        throw new EvenkeelError('limit_exceeded', 'the answers before it fill the batch: ask by itself');
+      },
       propose: (command) =>
         plane.propose(command, { deadlineMs: remainingMs(), ...(request !== null && { request }) }),
       askLeader: (service, asked) => plane.askLeader(service, asked, remainingMs()),

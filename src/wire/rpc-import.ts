@@ -39,6 +39,7 @@ const exported = defineRead({
     const { plane, clock } = context;
     // Only the leader's clock runs. Without one, time stands still where this node has it.
     const nowMs = await context.askLeader('cluster.time', {}).catch(() => plane.clusterTimeMs());
+    await context.admitLarge();
     const { revision } = plane.state;
     const steps = exportCluster(plane.state, z.int().parse(nowMs));
     return { revision, cluster: await inTurns(steps, clock) };

@@ -1,7 +1,7 @@
-import type { Clock } from '../../raft/index.ts';
+import { quote } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
-import { jsonInSlices } from '../json-in-slices.ts';
-import type { Caller, WireError } from './rpc-call.ts';
+import { joined, MAX_BATCH_BYTES, textOf, type Reply } from './outbound.ts';
+import type { Caller } from './rpc-call.ts';
 import { findMethod } from './rpc-registry.ts';
 import type { Subscriber } from './rpc-types.ts';
 
@@ -14,92 +14,100 @@ const INVALID_REQUEST = -32600;
 const INVALID_PARAMS = -32602;
 
 /** What runs the calls of a message and words their errors. */
-export type Calls = Pick<Caller, 'call' | 'describe'> & { readonly clock: Clock };
+export type Calls = Pick<Caller, 'call' | 'describe' | 'outbound'>;
 
 type Id = string | number | null;
-type Response =
-  | { readonly jsonrpc: '2.0'; readonly id: Id; readonly result: unknown }
-  | { readonly jsonrpc: '2.0'; readonly id: Id; readonly error: WireError };
 
 /**
  * Answers one JSON-RPC 2.0 message: a request, a notification or a batch of them. Resolves with the text to
- * send, in pieces, or `null` where nothing is owed (notifications). Never rejects.
+ * send, or `null` where nothing is owed (notifications).
  */
 export async function answerJsonRpc(
   text: string,
   caller: Calls,
   subscriber: Subscriber | null,
-): Promise<readonly string[] | null> {
-  const answer = await answerMessage(text, caller, subscriber);
-  return answer === null ? null : jsonInSlices(answer, caller.clock);
-}
-
-async function answerMessage(
-  text: string,
-  caller: Calls,
-  subscriber: Subscriber | null,
-): Promise<Response | readonly Response[] | null> {
+): Promise<Reply | null> {
   let message: unknown;
   try {
     message = JSON.parse(text);
   } catch {
-    return fault(null, PARSE_ERROR, 'this is no JSON');
+    return new Answering(caller, subscriber, null).fault(null, PARSE_ERROR, 'this is no JSON');
   }
-  if (!Array.isArray(message)) return answerOne(message, caller, subscriber);
-  if (message.length === 0) return fault(null, INVALID_REQUEST, 'an empty batch');
+  if (!Array.isArray(message)) return new Answering(caller, subscriber, null).one(message);
+  const answering = new Answering(caller, subscriber, MAX_BATCH_BYTES);
+  if (message.length === 0) return answering.fault(null, INVALID_REQUEST, 'an empty batch');
   if (message.length > MAX_BATCH) {
     const error = new EvenkeelError('limit_exceeded', `a batch holds at most ${MAX_BATCH} requests`);
-    return { jsonrpc: '2.0', id: null, error: caller.describe(error) };
+    return answering.refusal(null, error);
   }
-  const responses = await Promise.all(message.map((one) => answerOne(one, caller, subscriber)));
-  const owed = responses.filter((response) => response !== null);
-  return owed.length === 0 ? null : owed;
+  const replies = await Promise.all(message.map((one: unknown) => answering.one(one)));
+  const owed = replies.filter((reply) => reply !== null);
+  return owed.length === 0 ? null : joined('[', owed, ',', ']');
 }
 
-async function answerOne(
-  message: unknown,
-  caller: Calls,
-  subscriber: Subscriber | null,
-): Promise<Response | null> {
-  if (typeof message !== 'object' || message === null || Array.isArray(message)) {
-    return fault(null, INVALID_REQUEST, 'a request is an object');
-  }
-  const { jsonrpc, id, method, params } = message as Record<string, unknown>;
-  const known = id === undefined || isId(id) ? (id ?? null) : null;
-  if (jsonrpc !== '2.0') return fault(known, INVALID_REQUEST, '"jsonrpc" must be "2.0"');
-  if (id !== undefined && !isId(id)) {
-    return fault(null, INVALID_REQUEST, '"id" must be a string, a number or null');
-  }
-  if (typeof method !== 'string') return fault(known, INVALID_REQUEST, '"method" must be a string');
-  const response = await run(known, method, params, caller, subscriber);
-  return id === undefined ? null : response;
-}
+/** The answers to one message. */
+class Answering {
+  readonly #caller: Calls;
+  readonly #subscriber: Subscriber | null;
+  /** What is left of the batch's bytes; `null`: the message is no batch. */
+  #left: number | null;
 
-async function run(
-  id: Id,
-  name: string,
-  params: unknown,
-  caller: Calls,
-  subscriber: Subscriber | null,
-): Promise<Response> {
-  if (params !== undefined && (typeof params !== 'object' || params === null || Array.isArray(params))) {
-    return fault(id, INVALID_PARAMS, '"params" must be an object: params go by name');
+  constructor(caller: Calls, subscriber: Subscriber | null, maxBytes: number | null) {
+    this.#caller = caller;
+    this.#subscriber = subscriber;
+    this.#left = maxBytes;
   }
-  try {
-    const method = findMethod(name);
-    if (method === undefined) throw new EvenkeelError('unknown_method', `no method "${name}"`);
-    return { jsonrpc: '2.0', id, result: await caller.call(method, params, subscriber) };
-  } catch (error) {
-    if (!(error instanceof EvenkeelError)) throw error;
-    return { jsonrpc: '2.0', id, error: caller.describe(error) };
+
+  async one(message: unknown): Promise<Reply | null> {
+    if (typeof message !== 'object' || message === null || Array.isArray(message)) {
+      return this.fault(null, INVALID_REQUEST, 'a request is an object');
+    }
+    const { jsonrpc, id, method, params } = message as Record<string, unknown>;
+    const known = id === undefined || isId(id) ? (id ?? null) : null;
+    if (jsonrpc !== '2.0') return this.fault(known, INVALID_REQUEST, '"jsonrpc" must be "2.0"');
+    if (id !== undefined && !isId(id)) {
+      return this.fault(null, INVALID_REQUEST, '"id" must be a string, a number or null');
+    }
+    if (typeof method !== 'string') return this.fault(known, INVALID_REQUEST, '"method" must be a string');
+    const reply = await this.#run(known, method, params);
+    if (id !== undefined) return reply;
+    reply.release();
+    return null;
+  }
+
+  async #run(id: Id, name: string, params: unknown): Promise<Reply> {
+    if (params !== undefined && (typeof params !== 'object' || params === null || Array.isArray(params))) {
+      return this.fault(id, INVALID_PARAMS, '"params" must be an object: params go by name');
+    }
+    try {
+      const method = findMethod(name);
+      if (method === undefined) throw new EvenkeelError('unknown_method', `no method ${quote(name)}`);
+      const result = await this.#caller.call(method, params, {
+        subscriber: this.#subscriber,
+        ...(this.#left !== null && { maxBytes: () => this.#left ?? 0 }),
+      });
+      if (this.#left !== null) this.#left -= result.bytes;
+      return joined(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":`, [result], '', '}');
+    } catch (error) {
+      if (!(error instanceof EvenkeelError)) throw error;
+      return this.refusal(id, error);
+    }
+  }
+
+  refusal(id: Id, error: EvenkeelError): Reply {
+    return this.#hold({ jsonrpc: '2.0', id, error: this.#caller.describe(error) });
+  }
+
+  fault(id: Id, code: number, message: string): Reply {
+    const data = { code: 'invalid_argument', retriable: false } as const;
+    return this.#hold({ jsonrpc: '2.0', id, error: { code, message: `JSON-RPC: ${message}`, data } });
+  }
+
+  #hold(response: object): Reply {
+    return this.#caller.outbound.hold(textOf(response));
   }
 }
 
 function isId(value: unknown): value is Id {
   return value === null || typeof value === 'string' || Number.isFinite(value);
-}
-
-function fault(id: Id, code: number, message: string): Response {
-  const data = { code: 'invalid_argument', retriable: false } as const;
-  return { jsonrpc: '2.0', id, error: { code, message: `JSON-RPC: ${message}`, data } };
 }

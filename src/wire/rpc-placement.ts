@@ -25,7 +25,8 @@ const levels = defineRead({
   params: {},
   answer: levelsAnswer,
   http: { verb: 'GET', path: '/placement/levels' },
-  async handler({ plane: { state }, clock }) {
+  async handler({ plane: { state }, clock, admitLarge }) {
+    await admitLarge();
     const { revision } = state;
     return { revision, ...(await countLevels(state, clock)) };
   },
@@ -48,7 +49,8 @@ const replication = defineRead({
   params: {},
   answer: { items: z.array(replicationRow) },
   http: { verb: 'GET', path: '/placement/replication' },
-  async handler({ plane: { state }, clock }) {
+  async handler({ plane: { state }, clock, admitLarge }) {
+    await admitLarge();
     const { revision } = state;
     // Both of that revision: what is taken is taken as it is when it is asked for.
     const [{ leaders }, rows] = await Promise.all([
@@ -65,7 +67,10 @@ const plan = defineRead({
   params: {},
   answer: { steps: z.array(z.unknown()) },
   http: { verb: 'GET', path: '/placement/plan' },
-  handler: async (context) => asAnswer(await context.askLeader('placement.plan', {})),
+  async handler(context) {
+    await context.admitLarge();
+    return asAnswer(await context.askLeader('placement.plan', {}));
+  },
 });
 
 async function setPolicy(

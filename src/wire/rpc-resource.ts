@@ -32,7 +32,8 @@ const list = defineRead({
   params: { kind: kindSchema.optional() },
   answer: { items: z.array(resourceItem) },
   http: { verb: 'GET', path: '/resources' },
-  handler({ plane: { state } }, { kind }) {
+  async handler({ plane: { state }, admitLarge }, { kind }) {
+    await admitLarge();
     const rows = [...state.resources.values()].filter((row) => kind === undefined || row.kind === kind);
     rows.sort((a, b) => compareStrings(resourceKey(a), resourceKey(b)));
     return { items: rows.map(resourceView) };

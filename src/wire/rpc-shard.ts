@@ -70,7 +70,8 @@ const list = defineRead({
   },
   answer: { items: z.array(assignmentRowSchema), next: z.string().nullable() },
   http: { verb: 'GET', path: '/shard-assignments' },
-  async handler({ plane: { state }, clock }, { kind, resource, leader, broker, limit, after }) {
+  async handler({ plane: { state }, clock, admitLarge }, { kind, resource, leader, broker, limit, after }) {
+    await admitLarge();
     const { revision } = state;
     const wanted = { kind, resource, after };
     const rows =

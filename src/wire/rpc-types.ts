@@ -39,6 +39,11 @@ export interface RpcContext {
   readonly subscriber: Subscriber | null;
   /** What is left of the call's deadline, ms; at least 1. */
   remainingMs(): number;
+  /**
+   * Awaited before an answer is built out of the whole state: only a few such answers are in memory at once, whoever asks.
+   * Rejects where the caller would not be sent it any more.
+   */
+  readonly admitLarge: () => Promise<void>;
   /** Proposes with what is left of the deadline and the call's request. */
   propose(command: Command): Promise<Proposed>;
   /** Asks the leader's service with what is left of the deadline. */

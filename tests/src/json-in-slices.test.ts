@@ -1,13 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { jsonInSlices } from '../../src/json-in-slices.ts';
+import { EvenkeelError } from '../../src/errors.ts';
 import { StepClock } from '../support/step-clock.ts';
 
 async function written(value: unknown): Promise<{ text: string; turns: number; longest: number }> {
   const clock = new StepClock();
-  const pieces = jsonInSlices(value, clock);
+  const pieces = jsonInSlices(value, clock, 2 ** 30);
   const turns = await clock.run();
-  const all = await pieces;
+  const all = (await pieces).pieces;
   return { text: all.join(''), turns, longest: Math.max(...all.map((piece) => piece.length)) };
 }
 
@@ -41,4 +42,10 @@ test('a short value takes no turn, a long one as many as its text asks for', asy
     Array.from({ length: 5_000 }, (_, n) => [`stream:s${n}`, { b1: 1, b2: 2 }]),
   );
   expect((await written({ levels })).longest).toBeLessThan(16 * 1024);
+});
+
+test('stops at the bytes it may have, and counts them as UTF-8', async () => {
+  const clock = new StepClock();
+  expect(await jsonInSlices({ a: 'é' }, clock, 10)).toEqual({ pieces: ['{"a":"é"}'], bytes: 10 });
+  await expect(jsonInSlices({ a: 'é' }, clock, 9)).rejects.toThrow(EvenkeelError);
 });

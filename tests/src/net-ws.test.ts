@@ -67,6 +67,16 @@ test('text and bytes pass whole, and what is received is its own', async () => {
   connection.terminate();
 });
 
+test('a message sent in parts arrives as one', async () => {
+  const connection = await dial(await listen({ onConnection: echo }));
+  const got = new Promise((resolve) => (connection.onMessage = resolve));
+  connection.send('hé', true);
+  connection.send('llo', true);
+  connection.send('!');
+  expect(await got).toBe('héllo!');
+  connection.terminate();
+});
+
 test('what arrives with the handshake waits for the handlers', async () => {
   const address = await listen({
     onConnection: (connection) => {

@@ -329,3 +329,49 @@ describe('a client that sends slowly', () => {
     expect(node.faults).toEqual([]);
   });
 });
+
+describe('a client that does not read its answer', () => {
+  const LOOK_MS = 1_000;
+
+  it('loses its connection', async () => {
+    const unread = new AdminNode();
+    const system = unread.clock;
+    const timers = new Set<{ callback: () => void }>();
+    let skippedMs = 0;
+    unread.clock = {
+      ...system,
+      now: () => system.now() + skippedMs,
+      setTimeout(callback, delayMs) {
+        if (delayMs !== LOOK_MS) return system.setTimeout(callback, delayMs);
+        const timer = { callback };
+        timers.add(timer);
+        return timer;
+      },
+      clearTimeout: (timer) => {
+        if (!timers.delete(timer as { callback: () => void })) system.clearTimeout(timer);
+      },
+    };
+    for (let i = 0; i < 3_000; i += 1) {
+      unread.plane.harness.create(`r${i}`, { labels: { text: 'x'.repeat(4_000) } });
+    }
+    await unread.listen('127.0.0.1:0');
+    const socket = connect({ port: Number(new URL(unread.url).port), host: '127.0.0.1' });
+    let length = 0;
+    const closed = new Promise((resolve) => socket.once('close', resolve).once('error', () => undefined));
+    socket.write('GET /v1/resources HTTP/1.1\r\nHost: x\r\n\r\n');
+    while (timers.size === 0) await new Promise((resolve) => setImmediate(resolve));
+    let quietTurns = 0;
+    for (; quietTurns < 100; quietTurns = timers.size === 0 ? quietTurns + 1 : 0) {
+      skippedMs += LOOK_MS;
+      for (const timer of [...timers]) {
+        timers.delete(timer);
+        timer.callback();
+      }
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    socket.on('data', (data: Buffer) => (length += data.length));
+    await closed;
+    expect(length).toBeLessThan(3_000 * 4_000);
+    await unread.stop();
+  });
+});

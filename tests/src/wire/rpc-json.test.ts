@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { EvenkeelError } from '../../../src/errors.ts';
+import { MAX_BATCH_BYTES } from '../../../src/wire/outbound.ts';
 import { AdminNode } from '../../support/admin-node.ts';
 
 let node: AdminNode;
@@ -89,6 +90,34 @@ describe('JSON-RPC 2.0', () => {
     });
     expect(node.plane.proposed).toEqual([]);
     expect(await answer(JSON.stringify(batch.slice(1)))).toHaveLength(100);
+  });
+});
+
+describe('a batch whose answers are large', () => {
+  it('is given as many of them as it may have bytes, and told of every other that it is not', async () => {
+    for (let i = 0; i < 500; i += 1) {
+      node.plane.harness.create(`r${i}`, { labels: { text: 'x'.repeat(4_000) } });
+    }
+    const batch = Array.from({ length: 99 }, (_, id) => ({ jsonrpc: '2.0', method: 'resource.list', id }));
+    const create = { jsonrpc: '2.0', method: 'resource.create', params: { name: 'last', shards: 1 }, id: 99 };
+    const response = await node.post(JSON.stringify([...batch, create]));
+    const text = await response.text();
+    expect(text.length).toBeLessThan(2 * MAX_BATCH_BYTES);
+    const answers = JSON.parse(text) as {
+      id: number;
+      result?: unknown;
+      error?: { data: { code: string } };
+    }[];
+    expect(answers.map(({ id }) => id)).toEqual(Array.from({ length: 100 }, (_, id) => id));
+    const given = answers.filter(({ result }) => result !== undefined);
+    expect(given.length).toBeGreaterThan(4);
+    expect(given.length).toBeLessThan(20);
+    // What a write did is told in any case.
+    expect(given.at(-1)?.id).toBe(99);
+    for (const { error } of answers.filter(({ result }) => result === undefined)) {
+      expect(error?.data.code).toBe('limit_exceeded');
+    }
+    expect((await node.call('resource.list')).result?.['items']).toHaveLength(501);
   });
 });
 
@@ -329,7 +358,9 @@ describe('over WebSocket', () => {
     expect((await node.call('watch')).error?.data['code']).toBe('refused');
     const { socket, next } = await open();
     for (let id = 1; id <= 17; id += 1) socket.send(request({ method: 'watch', id }));
-    expect((await next(17))[16]).toMatchObject({ error: { data: { code: 'limit_exceeded' } } });
+    expect(await next(17)).toContainEqual(
+      expect.objectContaining({ id: 17, error: expect.objectContaining({ code: -32006 }) }),
+    );
     socket.send(request({ method: 'unwatch', params: { watchId: 99 }, id: 18 }));
     expect((await next(18))[17]).toMatchObject({ error: { data: { code: 'not_found' } } });
     socket.send(request({ method: 'watch', params: { fromRevision: 50 }, id: 19 }));
