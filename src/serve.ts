@@ -8,6 +8,7 @@ import { ERRORS, EvenkeelError } from './errors.ts';
 import { createLogger } from './logger.ts';
 import { createProcessMetrics } from './metrics-process.ts';
 import { createWebSocketNet } from './net-ws.ts';
+import { onOwnFault } from './own-faults.ts';
 import { createSystemRandom } from './random.ts';
 import { startNode, type RunningNode } from './server.ts';
 
@@ -46,6 +47,10 @@ async function serve(config: ServeConfig): Promise<number> {
   });
   let stoppedItself: (error: Error) => void = () => {};
   const fatal = new Promise<Error>((resolve) => (stoppedItself = resolve));
+  const forget = onOwnFault((error) => {
+    logger.fatal({ error: error.message, stack: error.stack }, 'the node stops itself: an internal error');
+    stoppedItself(error);
+  });
   const clock = createSystemClock();
   const starting = startNode({
     config,
@@ -58,9 +63,9 @@ async function serve(config: ServeConfig): Promise<number> {
     processMetrics: createProcessMetrics(config.nodeId),
     onFatal: (error) => stoppedItself(error),
   });
-  let node: RunningNode | 'signal';
+  let node: RunningNode | 'signal' | Error;
   try {
-    node = await Promise.race([starting, signal]);
+    node = await Promise.race([starting, signal, fatal]);
   } catch (error) {
     if (!(error instanceof EvenkeelError)) throw error;
     logger.fatal({ code: error.code }, error.message);
@@ -68,10 +73,12 @@ async function serve(config: ServeConfig): Promise<number> {
   }
   // A node that still waits for its group has promised nothing: it may simply end.
   if (node === 'signal') return 0;
+  if (node instanceof Error) return EXIT_STOPPED_ITSELF;
   process.stdout.write(`ready node=${config.nodeId} listen=${node.address}\n`);
   const ended = await Promise.race([fatal, signal]);
   if (ended !== 'signal') return EXIT_STOPPED_ITSELF;
   logger.info({}, 'stopping');
   await node.stop();
+  forget();
   return 0;
 }

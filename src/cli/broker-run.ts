@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander';
 import { ERRORS, EvenkeelError } from '../errors.ts';
 import { LOG_LEVELS, type LogLevel } from '../log-levels.ts';
+import { onOwnFault } from '../own-faults.ts';
 import { createSystemRandom } from '../random.ts';
 import { collectLabels, parseCount, parsePositive } from './arguments.ts';
 import type { CliEnvironment } from './environment.ts';
@@ -55,6 +56,7 @@ async function runBroker(environment: CliEnvironment, options: RunOptions): Prom
   const interrupted = new Promise<null>((resolve) => void environment.onInterrupt(() => resolve(null)));
   let stoppedItself: (reason: Error) => void = () => undefined;
   const stopped = new Promise<Error>((resolve) => (stoppedItself = resolve));
+  onOwnFault((error) => stoppedItself(error));
   const broker = new Broker({
     id,
     clusterId,
@@ -74,8 +76,8 @@ async function runBroker(environment: CliEnvironment, options: RunOptions): Prom
     log,
     onStopped: (reason) => stoppedItself(reason),
   });
-  const { address } = await broker.start();
-  environment.out(`ready broker=${id} listen=${address}\n`);
+  const started = await Promise.race([broker.start(), stopped]);
+  if (!(started instanceof Error)) environment.out(`ready broker=${id} listen=${started.address}\n`);
   const reason = await Promise.race([interrupted, stopped]);
   if (reason === null) {
     await broker.stop();

@@ -23,6 +23,25 @@ describe('how a node ends', () => {
     expect(now.term).toBe(term + 1);
   });
 
+  it('stops itself with 70 and says why where a promise fails that nobody waits for', async () => {
+    const fault = "process.once('SIGUSR2',()=>{void%20Promise.reject(new%20Error('planted'))})";
+    cluster = await Cluster.start({
+      nodes: 1,
+      env: () => ({ NODE_OPTIONS: `--import=data:text/javascript,${fault}` }),
+    });
+    const [node] = cluster.nodes;
+    const exit = await node?.kill('SIGUSR2');
+    cluster.nodes[0] = null;
+    expect(exit).toEqual({ code: 70, signal: null });
+    const fatal = node?.stderr.split('\n').find((line) => line.includes('"fatal"'));
+    expect(JSON.parse(fatal ?? '{}')).toMatchObject({
+      level: 'fatal',
+      node: 'n1',
+      error: 'planted',
+      msg: 'the node stops itself: an internal error',
+    });
+  });
+
   it('stops itself with 70 and says why once its disk takes no more', async () => {
     cluster = new Cluster({ nodes: 1 });
     await cluster.reservePorts();
