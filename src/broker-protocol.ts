@@ -91,6 +91,8 @@ export interface BrokerAnswers {
     readonly heartbeatMs: number;
     readonly leaseMs: number;
     readonly expiryMs: number;
+    /** How far the broker's wall and monotonic clock may drift apart within a lease. */
+    readonly marginMs: number;
     readonly lifecycle: Lifecycle;
     readonly revision: number;
   };

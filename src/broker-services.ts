@@ -37,6 +37,7 @@ export interface RegisterAnswer {
   readonly heartbeatMs: number;
   readonly leaseMs: number;
   readonly expiryMs: number;
+  readonly marginMs: number;
   readonly lifecycle: Lifecycle;
   readonly revision: number;
   /** For the node that holds the connection; the broker does not see it. */

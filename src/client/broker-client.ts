@@ -28,7 +28,6 @@ const LAST_BACKOFF_MS = 2_000;
 const SHARDS_PER_REQUEST = 1_000;
 /** Unanswered heartbeats after which no more are sent on a connection. */
 const MAX_BEATS_UNANSWERED = 4;
-const DEFAULT_MARGIN_MS = 500;
 
 export interface BrokerClientOptions {
   readonly net: Net;
@@ -39,8 +38,6 @@ export interface BrokerClientOptions {
   readonly clusterId: string;
   readonly registration: Registration;
   readonly encoding?: 'json' | 'msgpack';
-  /** How far wall and monotonic clock may drift apart within a lease. */
-  readonly marginMs?: number;
   readonly handlers: BrokerClientHandlers;
 }
 
@@ -76,6 +73,7 @@ export class BrokerClient {
   #lifecycle: Lifecycle = 'live';
   #heartbeatMs = 0;
   #leaseMs = 0;
+  #marginMs = 0;
   #beatsUnanswered = 0;
   #answeredAtMs = 0;
   #endpoint: number;
@@ -89,7 +87,7 @@ export class BrokerClient {
     if (options.endpoints.length === 0) throw new EvenkeelError('invalid_argument', 'no endpoints given');
     this.#options = options;
     this.view = new BrokerView(options.registration.id);
-    this.#lease = new Lease(options.clock, options.marginMs ?? DEFAULT_MARGIN_MS);
+    this.#lease = new Lease(options.clock);
     this.#endpoint = options.random.nextUint32() % options.endpoints.length;
   }
 
@@ -273,6 +271,7 @@ export class BrokerClient {
     this.#lifecycle = answer.lifecycle;
     this.#heartbeatMs = answer.heartbeatMs;
     this.#leaseMs = answer.leaseMs;
+    this.#marginMs = answer.marginMs;
     handlers.onRegistered?.(answer.incarnation, resumes !== null, answer.revision);
   }
 
@@ -306,7 +305,7 @@ export class BrokerClient {
         if (this.#connection !== connection || this.#incarnation !== incarnation) return;
         this.#answeredAtMs = clock.now();
         this.#lifecycle = answer.lifecycle;
-        this.#lease.renew(sentAt, answer.leaseMs);
+        this.#lease.renew(sentAt, { leaseMs: answer.leaseMs, marginMs: this.#marginMs });
         this.#options.handlers.onHeartbeat?.(answer);
       })
       .catch((error: unknown) => {

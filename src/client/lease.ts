@@ -6,6 +6,13 @@ export interface Moment {
   readonly wallMs: number;
 }
 
+/** What the cluster's answers say of a lease. */
+export interface LeaseTerms {
+  readonly leaseMs: number;
+  /** How far wall and monotonic clock may drift apart within it. */
+  readonly marginMs: number;
+}
+
 /**
  * A broker's right to serve as leader: `leaseMs` from the sending of the last heartbeat that was answered, on its
  * own monotonic clock. Where wall and monotonic clock have drifted apart by more than `marginMs` since (a machine
@@ -13,13 +20,11 @@ export interface Moment {
  */
 export class Lease {
   readonly #clock: Clock;
-  readonly #marginMs: number;
   #since: Moment | null = null;
-  #leaseMs = 0;
+  #terms: LeaseTerms = { leaseMs: 0, marginMs: 0 };
 
-  constructor(clock: Clock, marginMs: number) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#marginMs = marginMs;
   }
 
   /** To be taken right before a heartbeat is sent. */
@@ -28,11 +33,11 @@ export class Lease {
   }
 
   /** A heartbeat sent at that moment was answered. An answer that overtook a later one shortens nothing. */
-  renew(sentAt: Moment, leaseMs: number): void {
-    const before = this.#since === null ? -Infinity : this.#since.monotonicMs + this.#leaseMs;
-    if (sentAt.monotonicMs + leaseMs < before) return;
+  renew(sentAt: Moment, terms: LeaseTerms): void {
+    const before = this.#since === null ? -Infinity : this.#since.monotonicMs + this.#terms.leaseMs;
+    if (sentAt.monotonicMs + terms.leaseMs < before) return;
     this.#since = sentAt;
-    this.#leaseMs = leaseMs;
+    this.#terms = terms;
   }
 
   /** The registration it belonged to is over. */
@@ -43,7 +48,8 @@ export class Lease {
   isValid(): boolean {
     if (this.#since === null) return false;
     const ranMs = this.#clock.now() - this.#since.monotonicMs;
-    if (ranMs >= this.#leaseMs) return false;
-    return Math.abs(this.#clock.wallNow() - this.#since.wallMs - ranMs) <= this.#marginMs;
+    const { leaseMs, marginMs } = this.#terms;
+    if (ranMs >= leaseMs) return false;
+    return Math.abs(this.#clock.wallNow() - this.#since.wallMs - ranMs) <= marginMs;
   }
 }

@@ -181,12 +181,13 @@ function current(state: StateView, broker: string, incarnation: number): BrokerR
 function answer(tenure: Tenure, row: BrokerRow, timings: BrokerTimings, revision: number): RegisterAnswer {
   const session = tenure.nextSession();
   tenure.liveness.heard(row.id, row.incarnation, session);
-  const { heartbeatMs, leaseMs, expiryMs } = timings;
+  const { heartbeatMs, leaseMs, expiryMs, marginMs } = timings;
   return {
     incarnation: row.incarnation,
     heartbeatMs,
     leaseMs,
     expiryMs,
+    marginMs,
     lifecycle: row.lifecycle,
     revision,
     session,

@@ -6,6 +6,7 @@ export interface BrokerTimings {
   readonly leaseMs: number;
   /** Silence after which, with `marginMs` more, a broker is declared down. */
   readonly expiryMs: number;
+  /** Also how far a broker lets its wall and monotonic clock drift apart before its lease is over. */
   readonly marginMs: number;
 }
 
@@ -16,21 +17,23 @@ export const DEFAULT_BROKER_TIMINGS: BrokerTimings = {
   marginMs: 500,
 };
 
-/** How much faster or slower than another a machine's monotonic clock may run. */
-const MAX_CLOCK_DRIFT = 0.01;
+/** How much faster or slower than another machine's a machine's clocks may run. */
+export const MAX_CLOCK_DRIFT = 0.01;
 
 /**
  * The arithmetic of leases, asserted at start: a lease that began when a heartbeat was sent has ended, on any
- * clock within the drift, before anyone else may lead. Throws what the operator has to change.
+ * clock within the drift, before anyone else may lead. A broker whose machine slept lets `marginMs` pass beyond
+ * `leaseMs` before it notices. Throws what the operator has to change.
  */
 export function checkTimings(timings: BrokerTimings): void {
   const { heartbeatMs, leaseMs, expiryMs, marginMs } = timings;
   for (const [name, value] of Object.entries({ heartbeatMs, leaseMs, expiryMs, marginMs })) {
     if (!Number.isFinite(value) || value <= 0) throw new Error(`${name} must be above 0, not ${value}`);
   }
-  if (leaseMs * (1 + MAX_CLOCK_DRIFT) >= expiryMs + marginMs) {
+  if ((leaseMs + marginMs) * (1 + MAX_CLOCK_DRIFT) >= expiryMs + marginMs) {
     throw new Error(
-      `leaseMs ${leaseMs} plus 1 % of drift must stay below expiryMs ${expiryMs} + marginMs ${marginMs}`,
+      `leaseMs ${leaseMs} + marginMs ${marginMs}, with 1 % of drift, must stay below expiryMs ${expiryMs} + marginMs ${marginMs}: ` +
+        'lower leaseMs or raise expiryMs',
     );
   }
   if (heartbeatMs * 2 > leaseMs) {

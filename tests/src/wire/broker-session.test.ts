@@ -25,6 +25,7 @@ describe.each(['json', 'msgpack'] as const)('a broker session over %s', (encodin
       heartbeatMs: 1_000,
       leaseMs: 4_000,
       expiryMs: 6_000,
+      marginMs: 500,
       lifecycle: 'live',
       revision: w.quorum.machine.view.revision,
     });
