@@ -109,18 +109,16 @@ export class RaftNode {
 
   /**
    * Any member. Resolves once this member has applied everything that was committed when it was called, and
-   * answers that index (ReadIndex; thesis, section 6.4).
+   * answers that index (ReadIndex; thesis, section 6.4). Without `waitsForApply` it resolves as soon as the index is
+   * known: a leader led after this call. That is not refused for reads that wait: ask for one at a time.
    */
-  readBarrier(deadlineMs: number): Promise<number> {
-    const refusal = this.#refusal(deadlineMs);
+  readBarrier(deadlineMs: number, waitsForApply = true): Promise<number> {
+    const refusal =
+      this.#refusal(deadlineMs) ??
+      (waitsForApply ? this.#barriers.refusal(this.#limits, this.#core.leaderId) : null);
     if (refusal !== null) return Promise.reject(refusal);
-    if (this.#barriers.size >= this.#limits.maxPendingReads) {
-      return Promise.reject(
-        new RaftError('overloaded', `${this.#barriers.size} reads wait already`, this.#core.leaderId),
-      );
-    }
     this.#schedule();
-    return this.#barriers.add(deadlineMs);
+    return this.#barriers.add(deadlineMs, waitsForApply);
   }
 
   /** Leader only. Resolves once another member leads; on failure this one goes on leading. Proposals wait meanwhile. */

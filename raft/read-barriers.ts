@@ -1,8 +1,11 @@
 import type { ReadAnswer } from './core-state.ts';
 import { RaftError } from './errors.ts';
+import type { RaftLimits } from './limits.ts';
+import type { MemberId } from './types.ts';
 
 interface Barrier {
   readonly deadlineMs: number;
+  readonly waitsForApply: boolean;
   readonly resolve: (index: number) => void;
   readonly reject: (error: RaftError) => void;
 }
@@ -21,9 +24,15 @@ export class ReadBarriers {
     return this.#size;
   }
 
-  add(deadlineMs: number): Promise<number> {
+  /** Why no more can be taken, or `null`. */
+  refusal({ maxPendingReads }: RaftLimits, leaderId: MemberId | null): RaftError | null {
+    if (this.#size < maxPendingReads) return null;
+    return new RaftError('overloaded', `${this.#size} reads wait already`, leaderId);
+  }
+
+  add(deadlineMs: number, waitsForApply = true): Promise<number> {
     return new Promise((resolve, reject) => {
-      this.#fresh.push({ deadlineMs, resolve, reject });
+      this.#fresh.push({ deadlineMs, waitsForApply, resolve, reject });
       this.#size += 1;
       this.nextDeadlineMs = Math.min(this.nextDeadlineMs, deadlineMs);
     });
@@ -41,8 +50,14 @@ export class ReadBarriers {
   answered({ key, index }: ReadAnswer): void {
     const barriers = this.#asked.get(key) ?? [];
     this.#asked.delete(key);
-    if (index === null) this.#failed.push(...barriers);
-    else this.#confirmed.push({ index, barriers });
+    if (index === null) {
+      this.#failed.push(...barriers);
+      return;
+    }
+    this.#confirmed.push({ index, barriers: barriers.filter((barrier) => barrier.waitsForApply) });
+    const ready = barriers.filter((barrier) => !barrier.waitsForApply);
+    this.#size -= ready.length;
+    for (const barrier of ready) barrier.resolve(index);
   }
 
   /** Failed attempts may be made again. Called by the timer, so that a refusing leader is not asked in a tight loop. */

@@ -20,6 +20,11 @@ export interface ControlPlane {
   propose(command: Command, options: ProposeOptions): Promise<Proposed>;
   /** Resolves once `state` holds every write acknowledged anywhere before the call (ReadIndex). */
   readBarrier(deadlineMs: number): Promise<void>;
+  /**
+   * Resolves once a quorum has acknowledged, after this call, that a leader leads: this node if `leadership()` still says
+   * so then. Waits for nothing to be applied.
+   */
+  confirmLeadership(deadlineMs: number): Promise<void>;
   /** Runs a leader-only service on the Raft leader, wherever it is. Rejects with `no_leader` or `unavailable`. */
   askLeader(method: string, params: unknown, deadlineMs: number): Promise<unknown>;
   /** Asks one member (`node.status`). */

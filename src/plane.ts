@@ -82,8 +82,17 @@ export class Plane implements ControlPlane {
 
   async readBarrier(deadlineMs: number): Promise<void> {
     const { raft, clock } = this.#options;
+    await this.#confirmed(raft.readBarrier(clock.now() + deadlineMs));
+  }
+
+  async confirmLeadership(deadlineMs: number): Promise<void> {
+    const { raft, clock } = this.#options;
+    await this.#confirmed(raft.readBarrier(clock.now() + deadlineMs, false));
+  }
+
+  async #confirmed(round: Promise<number>): Promise<void> {
     try {
-      await raft.readBarrier(clock.now() + deadlineMs);
+      await round;
     } catch (error) {
       // A read has no outcome to be unknown: without a quorum it simply has no answer.
       if (error instanceof RaftError && error.code === 'deadlineExceeded') {

@@ -42,28 +42,16 @@ export async function register(
       );
     }
   }
-  tenure.liveness.beginRegistration(broker.id);
-  let isSettled = true;
-  try {
-    const { revision } = await tenure.propose({ type: 'registerBroker', broker });
-    tenure.assertLeading();
-    const row = state.brokers.get(broker.id);
-    if (row === undefined)
-      throw new EvenkeelError('unavailable', `broker ${broker.id} was removed meanwhile; retry`);
-    tenure.leaving.delete(broker.id);
-    return answer(tenure, row, timings, revision);
-  } catch (error) {
-    isSettled = !(error instanceof EvenkeelError && error.data['outcome'] === 'unknown');
-    throw error;
-  } finally {
-    const end = (): void => tenure.liveness.endRegistration(broker.id);
-    // The entry may still be applied, with the time it was proposed at, which a lease given since would outlive.
-    if (isSettled) end();
-    else {
-      const settled = tenure.settled().finally(end);
-      tenure.untold.add({ broker, before: known?.incarnation ?? 0, settled });
-    }
-  }
+  const before = known?.incarnation ?? 0;
+  const { revision } = await tenure.proposeEnding(broker.id, { type: 'registerBroker', broker }, (settled) =>
+    tenure.untold.add({ broker, before, settled }),
+  );
+  tenure.assertLeading();
+  const row = state.brokers.get(broker.id);
+  if (row === undefined)
+    throw new EvenkeelError('unavailable', `broker ${broker.id} was removed meanwhile; retry`);
+  tenure.leaving.delete(broker.id);
+  return answer(tenure, row, timings, revision);
 }
 
 /** The row of an earlier registration that is the same and that nobody was told of; `null`: there is none, or it came to nothing. */
@@ -111,7 +99,7 @@ export async function heartbeat(
   await tenure.rounds.join();
   tenure.assertLeading();
   const row = current(state, broker, incarnation);
-  if (!tenure.liveness.mayLease(broker, incarnation)) {
+  if (!tenure.liveness.mayLease(broker)) {
     throw new EvenkeelError(
       'unavailable',
       `broker ${broker} is just being registered or declared gone; retry`,

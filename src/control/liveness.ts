@@ -34,10 +34,8 @@ export class Liveness {
   readonly #clock: Clock;
   readonly #timings: BrokerTimings;
   readonly #contacts = new Map<string, Contact>();
-  /** By broker: the incarnation that gets no lease any more, since `down` or `left` was proposed for it. */
-  readonly #condemned = new Map<string, number>();
-  /** Registrations under way, by broker: until one is answered, nobody of that id gets a lease. */
-  readonly #registering = new Map<string, number>();
+  /** By broker: how many entries that end its incarnation are under way. */
+  readonly #ending = new Map<string, number>();
   #awakeMs = 0;
   #tickedAtMs: number;
 
@@ -98,29 +96,25 @@ export class Liveness {
     return this.#clock.now() - this.#contact(broker, incarnation).heardAtMs;
   }
 
-  /** From here on no heartbeat of that incarnation gets a lease. */
-  condemn(broker: string, incarnation: number): void {
-    const before = this.#condemned.get(broker) ?? -1;
-    this.#condemned.set(broker, Math.max(before, incarnation));
+  /**
+   * From this call on no heartbeat of that broker gets a lease: an entry that ends its incarnation is proposed. Returns what
+   * to call once the entry is applied or never will be. Its row then says what became of the incarnation.
+   */
+  withholdLeases(broker: string): () => void {
+    this.#ending.set(broker, (this.#ending.get(broker) ?? 0) + 1);
+    return () => {
+      const left = (this.#ending.get(broker) ?? 0) - 1;
+      if (left > 0) this.#ending.set(broker, left);
+      else this.#ending.delete(broker);
+    };
   }
 
-  beginRegistration(broker: string): void {
-    this.#registering.set(broker, (this.#registering.get(broker) ?? 0) + 1);
-  }
-
-  endRegistration(broker: string): void {
-    const left = (this.#registering.get(broker) ?? 0) - 1;
-    if (left > 0) this.#registering.set(broker, left);
-    else this.#registering.delete(broker);
-  }
-
-  mayLease(broker: string, incarnation: number): boolean {
-    return (this.#condemned.get(broker) ?? -1) < incarnation && !this.#registering.has(broker);
+  mayLease(broker: string): boolean {
+    return !this.#ending.has(broker);
   }
 
   forget(broker: string): void {
     this.#contacts.delete(broker);
-    this.#condemned.delete(broker);
   }
 
   #awakeNowMs(): number {

@@ -43,7 +43,7 @@ export class Tenure {
     this.term = term;
     this.liveness = new Liveness(clock, timings);
     this.reports = new ReportBook(this.nowMs());
-    this.rounds = new QuorumRounds(() => plane.readBarrier(timings.leaseMs));
+    this.rounds = new QuorumRounds(() => plane.confirmLeadership(timings.leaseMs));
     this.passes = new Passes({
       clock,
       state: plane.state,
@@ -131,14 +131,36 @@ export class Tenure {
   }
 
   /**
-   * Declares that incarnation gone. From this call on it gets no lease; its last sign of life, which bounds every
-   * lease it had, goes into the log with it.
+   * Proposes an entry that ends the broker's incarnation. No heartbeat of the broker gets a lease until the entry is applied or
+   * never will be: what the entry says of the last lease holds whenever it is applied, and one that was refused
+   * takes nothing from the broker. `onUnknown` is told when the outcome, unknown by the deadline, will be known.
+   */
+  async proposeEnding(
+    broker: string,
+    command: Command,
+    onUnknown: (settled: Promise<void>) => void = () => {},
+  ): Promise<Proposed> {
+    const release = this.liveness.withholdLeases(broker);
+    try {
+      const proposed = await this.propose(command);
+      release();
+      return proposed;
+    } catch (error) {
+      const isUnknown = error instanceof EvenkeelError && error.data['outcome'] === 'unknown';
+      if (isUnknown) onUnknown(this.settled().finally(release));
+      else release();
+      throw error;
+    }
+  }
+
+  /**
+   * Declares that incarnation gone. Its last sign of life, which bounds every lease it had, goes into the log with it.
    */
   async declare(broker: string, incarnation: number, lifecycle: 'down' | 'left'): Promise<void> {
-    this.liveness.condemn(broker, incarnation);
     const silentForMs = lifecycle === 'left' ? 0 : this.liveness.silentForMs(broker, incarnation);
     const silentSinceMs = Math.max(0, Math.ceil(this.nowMs() - silentForMs));
-    await this.propose({ type: 'setLifecycle', broker, incarnation, lifecycle, silentSinceMs });
+    const command = { type: 'setLifecycle', broker, incarnation, lifecycle, silentSinceMs } as const;
+    await this.proposeEnding(broker, command);
   }
 
   /** Whether any assignment names the broker, as a copy or as a move's destination. */

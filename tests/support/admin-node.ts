@@ -59,6 +59,10 @@ export class HarnessPlane implements ControlPlane {
     return { revision: result.revision, value: result.value };
   }
 
+  confirmLeadership(): Promise<void> {
+    return Promise.resolve();
+  }
+
   readBarrier(): Promise<void> {
     return this.onBarrier();
   }

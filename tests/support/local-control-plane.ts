@@ -31,7 +31,7 @@ export class LocalQuorum {
   readonly log: { readonly term: number; readonly command: Command }[] = [];
   /** While true, no quorum round and no write ends: the leader is cut off. */
   held = false;
-  /** While true, writes alone wait: the log is slow. */
+  /** While true, writes wait, and reads that have to see them: entries are not applied. Quorum rounds go on. */
   writesHeld = false;
   term = 0;
   leaderId: string | null = null;
@@ -84,11 +84,11 @@ export class LocalQuorum {
   }
 
   /** Runs `then` once a quorum has acknowledged today's leader; `fail` if another leads by then. */
-  quorum(clock: Clock, isWrite: boolean, then: () => void, fail: () => void): void {
+  quorum(clock: Clock, waitsForApply: boolean, then: () => void, fail: () => void): void {
     const { term } = this;
     const attempt = (): void => {
       if (term !== this.term || this.leaderId === null) fail();
-      else if (this.held || (isWrite && this.writesHeld)) this.#heldBack.push(attempt);
+      else if (this.held || (waitsForApply && this.writesHeld)) this.#heldBack.push(attempt);
       else then();
     };
     clock.setTimeout(attempt, HOP_MS);
@@ -177,11 +177,19 @@ export class LocalMember implements ControlPlane {
   }
 
   readBarrier(): Promise<void> {
+    return this.#round({ waitsForApply: true });
+  }
+
+  confirmLeadership(): Promise<void> {
+    return this.#round({ waitsForApply: false });
+  }
+
+  #round({ waitsForApply }: { waitsForApply: boolean }): Promise<void> {
     const quorum = this.#quorum;
     quorum.rounds++;
     return new Promise((resolve, reject) => {
       const lost = (): void => reject(new EvenkeelError('no_leader', 'the leader changed meanwhile'));
-      quorum.quorum(this.clock, false, resolve, lost);
+      quorum.quorum(this.clock, waitsForApply, resolve, lost);
     });
   }
 

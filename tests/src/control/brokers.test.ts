@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { MSGPACK_SUBPROTOCOL } from '../../../src/broker-protocol.ts';
 import { BrokerClient, type BrokerClientOptions } from '../../../src/client/index.ts';
+import type { ControlPlane } from '../../../src/control-plane.ts';
+import { EvenkeelError } from '../../../src/errors.ts';
 import type { Route } from '../../../src/net.ts';
 import { BrokerWorld } from '../../support/broker-world.ts';
 import { assign, createStream } from '../../support/placed.ts';
@@ -56,6 +58,38 @@ describe('brokers and their leader', () => {
     expect(lapses).toBe(0);
     // Heartbeats never enter the log.
     expect(w.quorum.log.map(({ command }) => command.type)).toEqual(['registerBroker']);
+  });
+
+  it('leases go on while the log’s entries wait to be applied, for however long', async () => {
+    const { client: b1 } = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => b1.hasLease());
+    w.quorum.writesHeld = true;
+    let lapses = 0;
+    for (let i = 0; i < 300; i++) {
+      await w.run(100);
+      if (!b1.hasLease()) lapses++;
+    }
+    expect(lapses).toBe(0);
+    w.quorum.release();
+    expect(row('b1')).toMatchObject({ lifecycle: 'live', incarnation: 1 });
+  });
+
+  it('a broker that is heard again as its `down` is refused goes on where it was', async () => {
+    const b1 = client(w, 'b1', 's1');
+    await w.until('it has a lease', () => b1.client.hasLease());
+    const leader = w.nodes.get('n1')?.plane as { propose: ControlPlane['propose'] };
+    const propose = leader.propose.bind(leader);
+    let refused = 0;
+    leader.propose = (command, options) => {
+      if (command.type !== 'setLifecycle' || refused > 0) return propose(command, options);
+      refused++;
+      b1.process.resume(true);
+      return Promise.reject(new EvenkeelError('overloaded', '16384 proposals wait already; try again later'));
+    };
+    b1.process.stall();
+    await w.until('`down` is refused', () => refused === 1);
+    await w.until('it has a lease again', () => b1.client.hasLease(), 3_000);
+    expect(row('b1')).toMatchObject({ lifecycle: 'live', incarnation: 1 });
   });
 
   it('silence ends the lease before the broker is declared down, and down asks for a new registration', async () => {

@@ -15,12 +15,14 @@ function stalledLeader() {
   const { incarnation } = h.register('b1', { storeId: 'old' });
   const log: Command[] = [];
   let isStalled = true;
+  let refusal: EvenkeelError | null = null;
   const plane = {
     ...{ state: h.state, feed: h.ring },
     leadership: () => ({ term: 1, leaderId: 'n1', established: true }),
     clusterTimeMs: () => clock.now(),
-    readBarrier: () => Promise.resolve(),
+    confirmLeadership: () => Promise.resolve(),
     propose: async (command: Command, { deadlineMs }: { deadlineMs: number }): Promise<Proposed> => {
+      if (refusal !== null) throw refusal;
       log.push(command);
       if (isStalled) {
         await new Promise<void>((resolve) => void clock.setTimeout(resolve, deadlineMs));
@@ -50,7 +52,11 @@ function stalledLeader() {
     return heartbeat(tenure, h.state, timings, { broker: 'b1', incarnation: of, session });
   };
   const registrations = (): number => log.filter(({ type }) => type === 'registerBroker').length;
-  return { ...{ h, clock, timings, incarnation }, ...{ goOn, registerAs, beat, registrations } };
+  const refuse = (error: EvenkeelError | null): void => void (refusal = error);
+  return {
+    ...{ h, clock, timings, incarnation, tenure },
+    ...{ goOn, refuse, registerAs, beat, registrations },
+  };
 }
 
 /** Lets a call run into its deadline. */
@@ -114,3 +120,31 @@ test('a registration of unknown outcome leaves the one before it without a lease
   await expect(beat(incarnation + 1)).resolves.toMatchObject({ leaseMs: timings.leaseMs });
   expect(h.state.appliedIndex).toBeLessThan(10);
 });
+
+test.each(['down', 'left'] as const)(
+  'from the moment `%s` is proposed for a broker none of its heartbeats gets a lease, and once it is applied it must register',
+  async (lifecycle) => {
+    const { clock, goOn, tenure, beat, incarnation, timings } = stalledLeader();
+    await expect(beat(incarnation)).resolves.toMatchObject({ leaseMs: timings.leaseMs });
+    const declared = tenure.declare('b1', incarnation, lifecycle);
+    await expect(beat(incarnation)).rejects.toMatchObject({ code: 'unavailable' });
+    await late(clock, declared);
+    // It may be applied yet.
+    await expect(beat(incarnation)).rejects.toMatchObject({ code: 'unavailable' });
+    goOn();
+    await clock.advance(20_000);
+    await expect(beat(incarnation)).rejects.toMatchObject({ code: 'must_register' });
+  },
+);
+
+test.each(['down', 'left'] as const)(
+  'a broker whose `%s` was refused gets leases again: it never got into the log',
+  async (lifecycle) => {
+    const { h, refuse, tenure, beat, incarnation, timings } = stalledLeader();
+    refuse(new EvenkeelError('overloaded', '16384 proposals wait already; try again later'));
+    const declared = tenure.declare('b1', incarnation, lifecycle);
+    await expect(declared).rejects.toMatchObject({ code: 'overloaded' });
+    await expect(beat(incarnation)).resolves.toMatchObject({ leaseMs: timings.leaseMs });
+    expect(h.broker('b1').lifecycle).toBe('live');
+  },
+);
