@@ -1,5 +1,6 @@
 import { EvenkeelError } from '../errors.ts';
-import type { Member, RegisterValue, SimCluster } from './cluster.ts';
+import type { SimCluster } from './cluster.ts';
+import type { Member, RegisterValue } from './kit.ts';
 import type { History } from './history.ts';
 import type { SimOperation } from './plan.ts';
 import type { SimWorld } from './world.ts';

@@ -1,16 +1,18 @@
+import { COPY_PATH } from '../broker/index.ts';
 import { EvenkeelError } from '../errors.ts';
-import type { Net } from '../net.ts';
-import type { Disk } from '../disk.ts';
 import type { Message } from '../../raft/index.ts';
 import { RaftChecks } from './checks.ts';
+import { quietLine, type BrokerLine } from './broker-net.ts';
 import { CopyChecks, type RunningBroker, type StoredCopies } from './copy-checks.ts';
 import { HEALTHY_DISK, isSimulatedFailure, SimDisk } from './disk.ts';
 import { HEALTHY_LINK, SimNetwork } from './net.ts';
-import type { SimPlan, SimSettings, Target } from './plan.ts';
+import type { BootContext, Member, PlacementView, SimKit } from './kit.ts';
+import type { SimPlan, Target } from './plan.ts';
 import { ANY_FOLLOWER, ANY_LEADER } from './plan.ts';
 import type { SimRandom } from './random.ts';
 import { RecordChecks } from './record-checks.ts';
 import type { CrashPoint, Tap } from './taps.ts';
+import { ServiceChecks } from './service-checks.ts';
 import { SimProcess, type SimWorld } from './world.ts';
 
 /** Paths of the peers' sockets whose frames may be lost, doubled and overtaken: heartbeats, votes and appends. */
@@ -18,86 +20,10 @@ const LOSSY_PATHS = ['/peer', '/peer/log'];
 /** How long a supervisor waits before it starts a process that ended by itself again. */
 const SUPERVISOR_MS = 500;
 
-/** What a process is started with. */
-export interface BootContext {
-  readonly id: string;
-  readonly members: readonly string[];
-  readonly settings: SimSettings;
-  /** A broker's cap. */
-  readonly maxShards: number | null;
-  readonly process: SimProcess;
-  readonly net: Net;
-  readonly disk: Disk;
-  readonly tap: Tap;
-  readonly copyChecks: CopyChecks;
-  /** It stopped itself. */
-  onFatal(error: Error): void;
-}
-
-/** One running member, as clients and the world meet it. Every refusal is an EvenkeelError. */
-export interface Member {
-  /** For people: its role, term, and how far its log goes. */
-  readonly description: string;
-  readonly leads: boolean;
-  readonly term: number;
-  readonly appliedIndex: number;
-  readonly stateHash: string;
-  /** Sees to it that these registers are there. May be repeated. */
-  prepare(keys: readonly string[], deadlineMs: number): Promise<void>;
-  openSession(deadlineMs: number): Promise<number>;
-  write(request: WriteRequest, deadlineMs: number): Promise<void>;
-  read(key: string, deadlineMs: number): Promise<RegisterValue>;
-  transferLeadership(to: string): Promise<void>;
-  snapshotNow(): Promise<void>;
-  /** Throws where a bound on what it holds in memory is broken. */
-  checkBounds(): void;
-  /** Only where brokers are. */
-  readonly placement: PlacementView | null;
-}
-
-/** Who holds which shard, as one member has applied it. */
-export interface PlacementView {
-  /** Where that shard's leader takes clients; `null`: nobody is known to. */
-  addressOf(shard: string): string | null;
-  /** Whether all brokers are live, and all that this one holds in sync is in sync on another too. */
-  isSpare(broker: string): boolean;
-  setDrain(broker: string, drain: boolean, deadlineMs: number): Promise<void>;
-  /** Shards of which no broker has a copy that is known to be whole, though all brokers are live. */
-  lost(): string[];
-  /** What an operator says of a shard that is lost: it begins anew, empty. */
-  abandon(shard: string, deadlineMs: number): Promise<void>;
-  /** What is not yet as it should be when all is whole and has come to rest; `null`: nothing. */
-  unsettled(): string | null;
-}
-
-/** What runs on the hosts: which code the simulated world is made of. */
-export interface SimKit {
-  member(context: BootContext): Promise<Member>;
-  /** `null`: consensus alone. */
-  readonly broker: {
-    boot(context: BootContext): Promise<RunningBroker>;
-    /** What a broker that runs no more has on its disk, by shard. */
-    stored(context: BootContext): Promise<ReadonlyMap<string, readonly string[]>>;
-  } | null;
-}
-
-export interface WriteRequest {
-  readonly session: number;
-  readonly n: number;
-  readonly key: string;
-  readonly value: string;
-  /** Refused with `conflict` unless the register is still as it was at this revision. `null`: whatever it is. */
-  readonly expectedRevision: number | null;
-}
-
-export interface RegisterValue {
-  readonly value: string | null;
-  readonly revision: number;
-}
-
 interface Host {
   readonly id: string;
   readonly disk: SimDisk;
+  readonly line: BrokerLine;
   lives: number;
   process: SimProcess | null;
   member: Member | null;
@@ -118,6 +44,7 @@ export class SimCluster {
   readonly checks: RaftChecks;
   readonly records = new RecordChecks();
   readonly copies: CopyChecks;
+  readonly service = new ServiceChecks();
   /** Messages between members, by sender, since the start. */
   readonly sent = new Map<string, number>();
   readonly #hosts = new Map<string, Host>();
@@ -134,7 +61,16 @@ export class SimCluster {
     this.copies = new CopyChecks(this.records, () => this.#runningBrokers());
     for (const id of this.hosts) {
       const disk = new SimDisk(world, id);
-      const host = { id, disk, lives: 0, process: null, member: null, broker: null, armed: null };
+      const host = {
+        id,
+        disk,
+        line: quietLine(),
+        lives: 0,
+        process: null,
+        member: null,
+        broker: null,
+        armed: null,
+      };
       this.#hosts.set(id, { ...host, rotten: false, banned: false });
     }
     this.healLinks();
@@ -152,6 +88,10 @@ export class SimCluster {
 
   disk(id: string): SimDisk {
     return this.#host(id).disk;
+  }
+
+  line(id: string): BrokerLine {
+    return this.#host(id).line;
   }
 
   process(id: string): SimProcess | null {
@@ -226,21 +166,40 @@ export class SimCluster {
     if (host.process === null) host.rotten ||= host.disk.flipBit();
   }
 
-  /** A broker comes back with an empty disk; false where that could lose what was acknowledged, and it keeps it. */
-  wipe(id: string, downMs: number): boolean {
-    const host = this.#host(id);
-    if (host.process === null || !this.#isSpare(id)) return false;
-    this.kill(id, { powerCut: true, downMs });
-    host.disk.wipe();
-    this.copies.wiped(id);
-    return true;
+  /** Whether a leader works: it reaches a quorum, both ways and fast, of members that run. */
+  get planeIsWell(): boolean {
+    const { leader } = this;
+    if (leader === null || !this.#runs(leader)) return false;
+    const reached = this.plan.members.filter((id) => this.#runs(id) && this.#isLinked(leader, id));
+    return reached.length * 2 > this.plan.members.length;
   }
 
-  /** As the state says that no running member is ahead of. */
-  #isSpare(broker: string): boolean {
+  /** Whether a broker could lead: it runs, is registered, its disk works, and it reaches every member. */
+  isWell(broker: string): boolean {
+    const { broker: running, line, disk } = this.#host(broker);
+    if (!this.#runs(broker) || running?.isRegistered !== true) return false;
+    const isQuiet = line.swallowed.size === 0 && line.answersToLose === 0;
+    return isQuiet && disk.isWell && this.plan.members.every((id) => this.#isLinked(broker, id));
+  }
+
+  #runs(id: string): boolean {
+    return this.#host(id).process?.stalled === false;
+  }
+
+  #isLinked(a: string, b: string): boolean {
+    return a === b || (this.network.isWell(a, b) && this.network.isWell(b, a));
+  }
+
+  /** Whether all that the broker holds in sync is in sync on another too, as the state says that no running member is ahead of. */
+  isSpare(broker: string): boolean {
+    return this.newestPlacement?.isSpare(broker) ?? false;
+  }
+
+  /** As that member has it which has applied the most. */
+  get newestPlacement(): PlacementView | null {
     const members = this.plan.members.map((id) => this.#host(id).member);
     const newest = members.find((member) => member?.appliedIndex === this.checks.committedIndex);
-    return newest?.placement?.isSpare(broker) ?? false;
+    return newest?.placement ?? null;
   }
 
   failDisk(id: string, full: boolean, forMs: number): void {
@@ -261,12 +220,16 @@ export class SimCluster {
         Object.assign(this.network.link(from, to), { ...HEALTHY_LINK, delayMinMs, delayMaxMs });
       }
     }
+    for (const id of this.plan.brokers) this.network.setRefused(id, COPY_PATH, false);
     this.network.breakHeldUp(this.world.nowMs + 2 * delayMaxMs);
   }
 
   healDisks(): void {
     const { syncMaxMs } = this.plan.settings;
-    for (const { disk } of this.#hosts.values()) disk.heal({ ...HEALTHY_DISK, syncMaxMs });
+    for (const { disk, line } of this.#hosts.values()) {
+      disk.heal({ ...HEALTHY_DISK, syncMaxMs });
+      Object.assign(line, quietLine());
+    }
   }
 
   /** Crashes that were prepared and have not come do not come any more. */
@@ -329,6 +292,8 @@ export class SimCluster {
       disk: host.disk.diskOf(process),
       tap: this.#tap(host, process),
       copyChecks: this.copies,
+      line: host.line,
+      replicationFactor: this.plan.replicationFactor,
       onFatal: (error) => this.#ended(host, process, error),
     };
   }
@@ -347,7 +312,8 @@ export class SimCluster {
   #ended(host: Host, process: SimProcess, error: Error): void {
     if (!process.alive) return;
     if (host.rotten && error instanceof EvenkeelError && error.code === 'corrupt') {
-      this.ban(host.id);
+      if (this.plan.brokers.includes(host.id)) this.#replaceDisk(host);
+      else this.ban(host.id);
       return;
     }
     if (!isSimulatedFailure(error)) {
@@ -355,6 +321,14 @@ export class SimCluster {
       return;
     }
     this.kill(host.id, { powerCut: false, downMs: SUPERVISOR_MS });
+  }
+
+  /** What an operator does with a broker that finds its disk rotten. */
+  #replaceDisk(host: Host): void {
+    this.kill(host.id, { powerCut: false, downMs: SUPERVISOR_MS });
+    host.disk.wipe();
+    host.rotten = false;
+    this.copies.wiped(host.id);
   }
 
   #tap(host: Host, process: SimProcess): Tap {

@@ -26,7 +26,7 @@ export class CopyChecks {
   readonly #brokers: () => ReadonlyMap<string, RunningBroker>;
   /** The newest row of each shard that any member has applied. */
   readonly #rows = new Map<string, AssignmentRow>();
-  /** Brokers whose disks a fault has emptied. */
+  /** Brokers whose disks a fault has emptied or put back, and that have not registered since. */
   readonly #wiped = new Set<string>();
 
   constructor(records: RecordChecks, brokers: () => ReadonlyMap<string, RunningBroker>) {
@@ -45,8 +45,8 @@ export class CopyChecks {
   }
 
   /**
-   * A broker's disk is empty from now on. No fault does that to the only one that is in sync; but another that was silent
-   * already may still be counted out before this one registers anew.
+   * A broker's disk is empty from now on, or what it was before. No fault does that to the only one that is in sync; but
+   * another that was silent already may still be counted out before this one registers again.
    */
   wiped(broker: string): void {
     this.#wiped.add(broker);
@@ -61,13 +61,20 @@ export class CopyChecks {
   /** At any instant one broker at most serves a shard. */
   look(): void {
     const servedBy = new Map<string, string>();
-    for (const [id, { serving }] of this.#brokers()) {
+    for (const [id, { serving, isRegistered }] of this.#brokers()) {
+      if (isRegistered) this.#wiped.delete(id);
       for (const shard of serving) {
         const other = servedBy.get(shard);
         if (other !== undefined) throw new Error(`unsafe: ${other} and ${id} both serve ${shard}`);
         servedBy.set(shard, id);
       }
     }
+  }
+
+  /** A broker tells a client that it was served: only a broker that may serve at this very moment says so. */
+  served(broker: string, type: 'append' | 'read', shard: string, mayServe: boolean): void {
+    if (mayServe) return;
+    throw new Error(`unsafe: ${broker} answers ${type} of ${shard} and may not serve it any more`);
   }
 
   /** When all has come to rest: what every in-sync copy has on disk is what was acknowledged. */

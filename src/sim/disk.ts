@@ -15,6 +15,8 @@ export interface DiskFaults {
   full: boolean;
   /** Syncs are acknowledged before they are durable; only a power cut shows it. */
   lies: boolean;
+  /** A read takes up to so long. */
+  readMaxMs: number;
 }
 
 export const HEALTHY_DISK: Readonly<DiskFaults> = {
@@ -23,6 +25,7 @@ export const HEALTHY_DISK: Readonly<DiskFaults> = {
   failPart: 0,
   full: false,
   lies: false,
+  readMaxMs: 0.1,
 };
 
 /** A change on its way to the platter: what the drive holds once it is there. */
@@ -44,6 +47,8 @@ interface Image {
 
 /** A lying drive empties its cache at last after this. */
 const LIE_MS = 2_000;
+/** What takes no longer is not slow. */
+const WELL_MS = 50;
 /** A write that is not synced. */
 const SYSTEM_CALL_MS = 0.02;
 
@@ -52,12 +57,19 @@ const SIMULATED = '(simulated)';
 /** Whether an error, or what caused it, is a failure that a simulated disk was made to have. */
 export function isSimulatedFailure(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  return error.message.includes(SIMULATED) || isSimulatedFailure(error.cause);
+  return isSimulated(error.message) || isSimulatedFailure(error.cause);
+}
+
+export function isSimulated(message: string): boolean {
+  return message.includes(SIMULATED);
 }
 
 /**
  * One machine's disk; it outlives the machine's processes. Writes go to an unsynced buffer first and reach
  * the durable image in order, file by file. A power cut keeps a random beginning of what each file was to take.
+ *
+ * A store in which one write has failed is like LevelDB then: where the sync failed, it refuses all that follows; where
+ * the write itself failed, it takes and acknowledges what follows, but the next process that opens it finds none of that.
  */
 export class SimDisk {
   readonly world: SimWorld;
@@ -69,6 +81,8 @@ export class SimDisk {
   readonly #random: SimRandom;
   #failNext = false;
   #idleAtMs = 0;
+  /** Stores in which a write has failed since they were opened: what becomes of later writes. */
+  readonly #broken = new Map<string, 'fails' | 'forgets'>();
 
   constructor(world: SimWorld, host: string) {
     this.world = world;
@@ -85,6 +99,12 @@ export class SimDisk {
   heal(faults: DiskFaults): void {
     Object.assign(this.faults, faults);
     this.#failNext = false;
+  }
+
+  /** Nothing is wrong with it that anybody could notice. */
+  get isWell(): boolean {
+    const { syncMaxMs, readMaxMs, full, failPart } = this.faults;
+    return !full && !this.#failNext && failPart === 0 && syncMaxMs <= WELL_MS && readMaxMs <= WELL_MS;
   }
 
   /** The next write or sync fails, whatever the rates. */
@@ -104,6 +124,7 @@ export class SimDisk {
       else changes.push(change);
     }
     this.#buffer = [];
+    this.#broken.clear();
     for (const changes of byFile.values()) {
       const least = powerCut ? 0 : changes.findLastIndex((change) => change.acknowledged) + 1;
       const kept = least + this.#random.below(changes.length - least + 1);
@@ -134,6 +155,16 @@ export class SimDisk {
     const stores = [...this.#durable.stores.values()].filter((store) => store.size > 0);
     if (stores.length === 0) return false;
     return this.#random.pick(stores).flipBit(this.#random);
+  }
+
+  /**
+   * The newest writes of one store are gone, up to so many: what LevelDB makes of a bit flipped in its log. Call while no
+   * process has it open; false where there are none.
+   */
+  loseTail(writes: number): boolean {
+    const stores = [...this.#durable.stores.values()].filter((store) => store.size > 0);
+    if (stores.length === 0) return false;
+    return this.#random.pick(stores).undo(writes);
   }
 
   /** Rows of one store as they would be found after a power cut now. */
@@ -200,10 +231,16 @@ export class SimDisk {
     return new Promise((resolve, reject) => {
       const { world, faults } = this;
       if (!process.alive) return;
-      const fails = this.#failNext || faults.full || this.#random.chance(faults.failPart);
+      const broken = this.#broken.get(change.file);
+      const fails =
+        this.#failNext || faults.full || broken === 'fails' || this.#random.chance(faults.failPart);
       this.#failNext = false;
       // A failed write may have reached the drive all the same.
-      if (!fails || this.#random.chance(0.5)) this.#buffer.push(change);
+      const reaches = !fails || this.#random.chance(0.5);
+      if (reaches && broken === undefined) this.#buffer.push(change);
+      if (fails && broken === undefined && this.#durable.stores.has(change.file)) {
+        this.#broken.set(change.file, reaches ? 'fails' : 'forgets');
+      }
       if (sync) {
         const tookMs = this.#random.between(faults.syncMinMs, faults.syncMaxMs);
         this.#idleAtMs = Math.max(this.#idleAtMs, world.nowMs) + tookMs;
@@ -227,7 +264,7 @@ export class SimDisk {
   /** Answers a read in its own time. */
   read<T>(process: SimProcess, answer: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.world.schedule(this.#random.between(0.02, 0.1), `${this.#host} read`, () =>
+      this.world.schedule(this.#random.between(0.02, this.faults.readMaxMs), `${this.#host} read`, () =>
         process.deliver(() => {
           try {
             resolve(answer());

@@ -10,6 +10,9 @@ export const KEYS = ['k1', 'k2', 'k3', 'k4', 'k5'] as const;
 /** Makes one action of a kind. */
 export type Maker = (context: Context) => SimAction;
 
+/** Makes one action that befalls brokers. */
+export type BrokerMaker = (context: Context, brokers: readonly string[]) => SimAction;
+
 export interface Context {
   readonly random: SimRandom;
   readonly members: readonly string[];

@@ -1,5 +1,5 @@
 import { drawActions, FAULTS_END_MS, KEYS, type Context, type Maker } from './draw-actions.ts';
-import { drawBrokers, NO_BROKERS } from './draw-brokers.ts';
+import { BROKER_FAULTS, drawBrokers, NO_BROKERS } from './draw-brokers.ts';
 import type { SimAction, Target, SimOperation, SimPlan, SimSettings } from './plan.ts';
 import { ANY_FOLLOWER, ANY_LEADER } from './plan.ts';
 import { SimRandom } from './random.ts';
@@ -8,6 +8,8 @@ import type { CrashPoint } from './taps.ts';
 const OPERATIONS = 500;
 const CLIENTS = 6;
 const LEAST_FAULTS = 4;
+/** Enough for all clients at once, and not for a burst. */
+const FEW_PROPOSALS = 24;
 const CRASH_POINTS: readonly CrashPoint[] = [
   'beforeWrite',
   'duringWrite',
@@ -16,26 +18,35 @@ const CRASH_POINTS: readonly CrashPoint[] = [
   'afterApply',
 ];
 
+export interface DrawOptions {
+  readonly brokers: boolean;
+  /** These kinds of fault instead of those that would be drawn. */
+  readonly only?: readonly string[];
+}
+
 /** A seed's plan: which faults are on, then how often each, then when and what. */
-export function drawPlan(seed: number, options: { readonly brokers: boolean }): SimPlan {
+export function drawPlan(seed: number, options: DrawOptions): SimPlan {
+  const { only } = options;
   const random = new SimRandom(seed, 'plan');
   const count = random.pick([3, 3, 3, 4, 5, 5]);
   const members = Array.from({ length: count }, (_, i) => `n${i + 1}`);
   const settings = drawSettings(random, members);
   const kinds = random.shuffle(Object.keys(MAKERS));
-  const faults = kinds.slice(0, LEAST_FAULTS + random.below(kinds.length - LEAST_FAULTS + 1)).sort();
+  const drawn = kinds.slice(0, LEAST_FAULTS + random.below(kinds.length - LEAST_FAULTS + 1)).sort();
+  const faults = only === undefined ? drawn : only.filter((kind) => kind in MAKERS);
   const quorum = Math.floor(count / 2) + 1;
   const least = faults.includes('flipBit') ? 1 : 0;
   const core = random.shuffle(members).slice(0, quorum + random.below(count - quorum + 1 - least));
   const actions = faults.flatMap((kind) => drawActions(random, MAKERS[kind] as Maker, members, settings));
   const victim = members.find((id) => !core.includes(id));
   const operations = drawOperations(random, members);
-  const plane = options.brokers ? drawBrokers(seed, members, settings) : NO_BROKERS;
+  const plane = options.brokers ? drawBrokers(seed, members, settings, only) : NO_BROKERS;
   return {
     seed,
     members,
     brokers: plane.brokers,
     maxShards: plane.maxShards,
+    replicationFactor: plane.replicationFactor,
     settings,
     faults: [...faults, ...plane.faults],
     actions: [...actions.map((action) => aim(action, victim)), ...plane.actions].sort(
@@ -68,6 +79,7 @@ function drawSettings(random: SimRandom, members: readonly string[]): SimSetting
       maxInflightMessages: random.pick([1, 4, 64]),
       maxWriteEntries: random.pick([1, 5, 8_192]),
       maxApplyEntries: random.pick([1, 5, 512]),
+      maxPendingProposals: random.pick([FEW_PROPOSALS, 16_384]),
     },
     delayMinMs: 0.1,
     delayMaxMs: random.pick([0.5, 2, 10]),
@@ -222,6 +234,9 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   }),
   flipBit: (c) => ({ type: 'flipBit', atMs: c.atMs, target: ANY_FOLLOWER, downMs: aWhile(c) }),
 };
+
+/** Every kind of fault by name. */
+export const FAULTS: readonly string[] = [...Object.keys(MAKERS), ...BROKER_FAULTS].sort();
 
 function perMember(members: readonly string[], draw: () => number): Record<string, number> {
   return Object.fromEntries(members.map((id) => [id, draw()]));

@@ -1,5 +1,16 @@
+import { BrokerFaults } from './broker-faults.ts';
 import type { SimCluster } from './cluster.ts';
-import { ANY_FOLLOWER, ANY_LEADER, type ClusterAction, type MemberAction } from './plan.ts';
+import type { PlacementView } from './kit.ts';
+import { operate } from './operator-faults.ts';
+import { isBrokerAction, isMemberAction, isOperatorAction } from './action-kinds.ts';
+import {
+  ANY_FOLLOWER,
+  ANY_LEADER,
+  type ClusterAction,
+  type MemberAction,
+  type OperatorAction,
+  type SimAction,
+} from './plan.ts';
 
 const DRAIN_MS = 2_000;
 const BURST_MS = 2_000;
@@ -12,6 +23,8 @@ export interface FaultClients {
   onStranded(leader: string): void;
   /** Another member leads by now, and the old leader does not know it yet. */
   onSucceeded(old: string, next: string): void;
+  /** Something is about to befall this broker. */
+  onBroker(broker: string): void;
 }
 
 /** Carries a plan's actions out, and undoes them. */
@@ -21,21 +34,54 @@ export class FaultInjector {
   readonly #cuts = new Map<string, number>();
   readonly #drained = new Set<string>();
   readonly #clients: FaultClients;
+  readonly #brokers: BrokerFaults;
+  #policyChanged = false;
   #healed = false;
-  /** A broker has lost its disk: the others are left alone from then on. */
-  #sparesBrokers = false;
 
   constructor(cluster: SimCluster, clients: FaultClients) {
     this.#cluster = cluster;
     this.#clients = clients;
+    this.#brokers = this.#brokerFaults();
     const { world, plan } = cluster;
     for (const action of plan.actions) {
       world.schedule(action.atMs, `fault ${action.type}`, () => {
-        if (this.#healed || (this.#sparesBrokers && this.#hitsBroker(action))) return;
-        if (isMemberAction(action)) this.#hit(cluster.resolve(action.target), action);
+        if (this.#healed || (this.#brokers.sparesBrokers && this.#hitsBroker(action))) return;
+        if (isBrokerAction(action)) this.#brokers.begin(action);
+        else if (isOperatorAction(action)) this.#operate(action);
+        else if (isMemberAction(action)) this.#hit(cluster.resolve(action.target), action);
         else this.#begin(action);
       });
     }
+  }
+
+  #brokerFaults(): BrokerFaults {
+    const areWell = (): boolean => this.#brokersAreWell;
+    const isHealed = (): boolean => this.#healed;
+    return new BrokerFaults(this.#cluster, {
+      get brokersAreWell() {
+        return areWell();
+      },
+      get isHealed() {
+        return isHealed();
+      },
+      cut: (pairs, forMs) => this.#cut(pairs, forMs),
+      during: (forMs, begin, end) => this.#for(forMs, begin, end),
+      burst: (member, writes) => this.#burst(member, writes),
+      append: (broker) => this.#clients.onBroker(broker),
+    });
+  }
+
+  #operate(action: OperatorAction): void {
+    if (action.type === 'policy') this.#policyChanged = true;
+    const cluster = this.#cluster;
+    operate(action, {
+      ask: (request) =>
+        this.#ask(cluster.resolve(ANY_LEADER), async ({ placement }) => {
+          if (placement !== null) await request(placement);
+        }),
+      during: (forMs, begin, end) => this.#for(forMs, begin, end),
+      forget: () => cluster.records.loseAll(),
+    });
   }
 
   get #brokersAreWell(): boolean {
@@ -46,16 +92,21 @@ export class FaultInjector {
     return !isCut && brokers.every((id) => this.#cluster.process(id)?.stalled === false);
   }
 
-  #hitsBroker(action: ClusterAction | MemberAction): boolean {
+  #hitsBroker(action: SimAction): boolean {
     const { brokers } = this.#cluster.plan;
     if (action.type === 'cut') return action.pairs.flat().some((id) => brokers.includes(id));
     if (action.type === 'island') return true;
     return 'target' in action && brokers.includes(action.target);
   }
 
-  /** Brokers that an operator has emptied: to be taken back once all is whole. */
-  get drained(): readonly string[] {
-    return [...this.#drained];
+  /** What an operator takes back once all is whole: emptied brokers, a changed policy. */
+  get toTakeBack(): readonly ((placement: PlacementView, deadlineMs: number) => Promise<void>)[] {
+    const steps = [...this.#drained].map(
+      (broker) => (placement: PlacementView, deadlineMs: number) =>
+        placement.setDrain(broker, false, deadlineMs),
+    );
+    if (!this.#policyChanged) return steps;
+    return [...steps, (placement, deadlineMs) => placement.setPolicy(null, deadlineMs)];
   }
 
   /** The second phase: the core is whole, and nothing happens to it any more. */
@@ -193,19 +244,23 @@ export class FaultInjector {
         break;
       }
       case 'failDisk':
-        cluster.failDisk(id, action.full, action.downMs);
+        if (this.#isBroker(id)) this.#brokers.failDisk(id, action.full, action.downMs);
+        else cluster.failDisk(id, action.full, action.downMs);
         break;
       case 'jumpWall':
         process?.clock.jumpWall(action.byMs);
         break;
       case 'wipe':
-        // Another broker that falls silent meanwhile would leave the wiped one as the only one held in sync.
-        if (this.#brokersAreWell) this.#sparesBrokers = cluster.wipe(id, action.downMs);
+        this.#brokers.wipe(id, action.downMs);
         break;
       case 'burst':
         this.#burst(id, action.writes);
         break;
       case 'flipBit':
+        if (this.#isBroker(id)) {
+          this.#brokers.flipBit(id, action.downMs);
+          break;
+        }
         cluster.kill(id, { powerCut: true, downMs: action.downMs });
         cluster.flipBit(id);
         break;
@@ -213,6 +268,10 @@ export class FaultInjector {
         this.#ask(id, (member) => member.snapshotNow());
         break;
     }
+  }
+
+  #isBroker(id: string): boolean {
+    return this.#cluster.plan.brokers.includes(id);
   }
 
   #ask(id: string, request: (member: NonNullable<ReturnType<SimCluster['member']>>) => Promise<void>): void {
@@ -303,21 +362,4 @@ export class FaultInjector {
       if (!this.#healed) end();
     });
   }
-}
-
-const MEMBER_ACTIONS: ReadonlySet<string> = new Set<MemberAction['type']>([
-  'kill',
-  'crashAt',
-  'stall',
-  'slowDisk',
-  'failDisk',
-  'jumpWall',
-  'snapshot',
-  'flipBit',
-  'burst',
-  'wipe',
-]);
-
-function isMemberAction(action: ClusterAction | MemberAction): action is MemberAction {
-  return MEMBER_ACTIONS.has(action.type);
 }

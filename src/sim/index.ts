@@ -1,6 +1,6 @@
-export type { BootContext, Member, PlacementView, RegisterValue, SimKit, WriteRequest } from './cluster.ts';
+export type { BootContext, Member, PlacementView, RegisterValue, SimKit, WriteRequest } from './kit.ts';
 export { SimDisk, type DiskFaults, type SimDiskCopy } from './disk.ts';
-export { drawPlan } from './draw.ts';
+export { drawPlan, FAULTS } from './draw.ts';
 export type { SimOperationRecord, SimOutput } from './history.ts';
 export { SimNetwork, type Link } from './net.ts';
 export type { SimAction, SimOperation, SimPlan, SimRecordOperation, SimSettings } from './plan.ts';

@@ -43,6 +43,8 @@ interface Binding {
 const TCP_TIMEOUT_MS = 20_000;
 /** Repeats come up to this far apart: when a machine is back, that is when the sender learns its connection is gone. */
 const RETRANSMIT_MS = 1_000;
+/** What takes no longer is not slow. */
+const WELL_MS = 50;
 const FIRST_EPHEMERAL_PORT = 40_000;
 
 /**
@@ -58,6 +60,8 @@ export class SimNetwork {
   readonly #bindings = new Map<string, Binding>();
   readonly #sockets = new Set<SimSocket>();
   readonly #downHosts = new Set<string>();
+  /** `host path` of listeners that nobody reaches. */
+  readonly #refused = new Set<string>();
   readonly #lossyPaths: ReadonlySet<string>;
   #nextPort = FIRST_EPHEMERAL_PORT;
 
@@ -94,6 +98,12 @@ export class SimNetwork {
     for (const socket of this.#between(from, to)) socket.healed();
   }
 
+  /** Whether what is sent on that way arrives, and soon. */
+  isWell(from: string, to: string): boolean {
+    const { cut, delayMaxMs, bytesPerMs, lossPart, resetPart } = this.link(from, to);
+    return !cut && delayMaxMs <= WELL_MS && bytesPerMs === 0 && lossPart === 0 && resetPart === 0;
+  }
+
   /** Every connection between two hosts breaks. */
   breakConnections(a: string, b: string): void {
     for (const socket of this.#between(a, b)) socket.break();
@@ -102,6 +112,18 @@ export class SimNetwork {
   /** Connections on which frames will still be under way at that time break: a link that is whole again has no queue. */
   breakHeldUp(untilMs: number): void {
     for (const socket of [...this.#sockets]) if (socket.busyUntilMs > untilMs) socket.break();
+  }
+
+  /** Nobody reaches a path of a host: its connections break, new ones are refused. */
+  setRefused(host: string, path: string, refused: boolean): void {
+    if (!refused) {
+      this.#refused.delete(`${host} ${path}`);
+      return;
+    }
+    this.#refused.add(`${host} ${path}`);
+    for (const socket of [...this.#sockets]) {
+      if (socket.process.host === host && socket.path === path) socket.break();
+    }
   }
 
   isLossy(path: string): boolean {
@@ -190,7 +212,8 @@ export class SimNetwork {
     const { host, address, process } = attempt;
     if (!this.isUp(host)) return;
     const binding = this.#bindings.get(address);
-    if (binding === undefined || !binding.process.alive) {
+    const isRefused = this.#refused.has(`${host} ${attempt.options.path}`);
+    if (binding === undefined || !binding.process.alive || isRefused) {
       this.#answer(attempt, () => refuse(attempt, `${address} refused the connection`));
       return;
     }

@@ -63,14 +63,54 @@ export type MemberAction = { readonly atMs: number; readonly target: Target } & 
   | { readonly type: 'snapshot' }
   /** Many writes at once, nobody waits for their answers. */
   | { readonly type: 'burst'; readonly writes: number }
-  /** A broker loses its disk, where every shard it holds in sync is in sync elsewhere too. Once a run. */
+  /** A broker loses its disk, where every shard it holds in sync is in sync elsewhere too. */
   | { readonly type: 'wipe'; readonly downMs: number }
   /** One bit of what is stored rots while the process is down. At most one member a plan, and none of the core. */
   | { readonly type: 'flipBit'; readonly downMs: number }
 );
 
+/** What happens to one broker. */
+export type BrokerAction = { readonly atMs: number; readonly target: Target } &
+  /** A broker's disk is copied while it is down, and the copy put back later, under the same condition. */
+  (
+    | {
+        readonly type: 'restore';
+        readonly afterMs: number;
+        readonly powerCut: boolean;
+        readonly downMs: number;
+      }
+    /** Two copies of a broker's disk run in turns, under the same condition. */
+    | { readonly type: 'clones'; readonly turns: number; readonly turnMs: number; readonly downMs: number }
+    /** A broker that is killed finds the end of what it wrote gone, under the same condition. */
+    | { readonly type: 'loseTail'; readonly writes: number; readonly downMs: number }
+    | { readonly type: 'slowReads'; readonly readMaxMs: number; readonly forMs: number }
+    /** A broker registers, beats, and says nothing else; then it goes on, or is killed. */
+    | { readonly type: 'mute'; readonly forMs: number; readonly kill: boolean }
+    /** The answers to a broker's next reports are lost. */
+    | { readonly type: 'loseAnswers'; readonly reports: number; readonly deafMs: number }
+    /** Other brokers cannot reach a broker's listener for copies: a wrong address, a firewall. */
+    | { readonly type: 'refuseCopies'; readonly forMs: number }
+    /** What members say to a broker comes later and later, and then it is cut off from them. */
+    | { readonly type: 'lateAnswers'; readonly delayMs: number; readonly forMs: number }
+    /** All brokers but this one are killed, for so long that they are counted out, and come back together. */
+    | { readonly type: 'otherBrokersReturn'; readonly downMs: number }
+    /** It falls silent until it is to be declared down, and is heard again while the leader has no room for the proposal. */
+    | { readonly type: 'overload'; readonly silentMs: number }
+  );
+
+/** What an operator does. */
+export type OperatorAction = { readonly atMs: number } &
+  /** An operator exports the cluster and imports it over itself, all times in the file moved by so much. */
+  (
+    | { readonly type: 'reimport'; readonly byMs: number }
+    /** An operator cancels whatever moves are in flight. */
+    | { readonly type: 'cancelMoves' }
+    /** An operator sets fields of the placement policy; the defaults come back afterwards. */
+    | { readonly type: 'policy'; readonly changes: Readonly<Record<string, number>>; readonly forMs: number }
+  );
+
 /** One thing that goes wrong, at a time. */
-export type SimAction = ClusterAction | MemberAction;
+export type SimAction = ClusterAction | MemberAction | BrokerAction | OperatorAction;
 
 /** One thing that a client does, after its last one ended and it has thought. */
 export interface SimOperation {
@@ -105,6 +145,7 @@ export interface SimSettings {
     readonly maxInflightMessages: number;
     readonly maxWriteEntries: number;
     readonly maxApplyEntries: number;
+    readonly maxPendingProposals: number;
   };
   /** The range that every link's delay is drawn from. */
   readonly delayMinMs: number;
@@ -123,6 +164,8 @@ export interface SimPlan {
   readonly brokers: readonly string[];
   /** Every broker's cap on copies; `null`: none. */
   readonly maxShards: number | null;
+  /** Of every resource. */
+  readonly replicationFactor: number;
   readonly settings: SimSettings;
   /** The kinds of fault that were drawn, for people. */
   readonly faults: readonly string[];

@@ -3,7 +3,7 @@ import { EvenkeelError, type ErrorCode } from '../errors.ts';
 import { openDataDirectory } from '../log/index.ts';
 import { SILENT_LOGGER } from '../logger.ts';
 import { PeerTransport } from '../wire/index.ts';
-import type { BootContext, Member, RegisterValue, SimKit, WriteRequest } from './cluster.ts';
+import type { BootContext, Member, RegisterValue, SimKit, WriteRequest } from './kit.ts';
 import {
   decodeResult,
   encodeCommand,

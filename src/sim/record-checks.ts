@@ -12,10 +12,11 @@ export class RecordChecks {
   readonly #shards = new Map<string, Map<number, string>>();
   readonly #acknowledgedEnds = new Map<string, number>();
   readonly #lost = new Set<string>();
+  #allLost = false;
 
   /** Everything below was acknowledged by now. */
   acknowledgedEnd(shard: string): number {
-    return this.#lost.has(shard) ? 0 : (this.#acknowledgedEnds.get(shard) ?? 0);
+    return this.#isLost(shard) ? 0 : (this.#acknowledgedEnds.get(shard) ?? 0);
   }
 
   /** The faults themselves have destroyed the last copy of what was acknowledged: nothing is expected of the shard any more. */
@@ -23,8 +24,13 @@ export class RecordChecks {
     this.#lost.add(shard);
   }
 
+  /** An operator has begun every shard again: nothing is expected of any of them any more. */
+  loseAll(): void {
+    this.#allLost = true;
+  }
+
   acknowledged(shard: string, offset: number, value: string, broker: string): void {
-    if (this.#lost.has(shard)) return;
+    if (this.#isLost(shard)) return;
     this.#see(shard, offset, value, broker);
     this.#acknowledgedEnds.set(shard, Math.max(this.acknowledgedEnd(shard), offset + 1));
   }
@@ -36,7 +42,7 @@ export class RecordChecks {
     leastEnd: number,
     broker: string,
   ): void {
-    if (this.#lost.has(shard)) return;
+    if (this.#isLost(shard)) return;
     if (answer.end < leastEnd) {
       throw new Error(
         `unsafe: ${broker} reads ${shard} up to ${answer.end}, ${leastEnd} was acknowledged before`,
@@ -62,6 +68,10 @@ export class RecordChecks {
     let count = 0;
     for (const end of this.#acknowledgedEnds.values()) count += end;
     return count;
+  }
+
+  #isLost(shard: string): boolean {
+    return this.#allLost || this.#lost.has(shard);
   }
 
   #see(shard: string, offset: number, value: string, broker: string): void {

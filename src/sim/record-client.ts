@@ -1,4 +1,5 @@
 import { DATA_PATH, DATA_SUBPROTOCOL, MAX_DATA_FRAME_BYTES } from '../broker/index.ts';
+import { isSimulated } from './disk.ts';
 import type { Net } from '../net.ts';
 import type { SimCluster } from './cluster.ts';
 import type { SimRecordOperation } from './plan.ts';
@@ -51,6 +52,14 @@ export class RecordClient {
     this.done = true;
   }
 
+  /** One append to each of these shards, tried once, all at the same time. */
+  async appendOnce(shards: readonly string[], value: string): Promise<void> {
+    const tries = shards.map((shard) =>
+      this.#attempt({ client: this.name, type: 'append', shard, value, thinkMs: 0 }),
+    );
+    await Promise.all(tries);
+  }
+
   /** Reads shards until each has answered. */
   async readAll(shards: readonly string[]): Promise<void> {
     for (const shard of shards) {
@@ -72,6 +81,7 @@ export class RecordClient {
     switch (answer.type) {
       case 'append.ok':
         this.#lastLeader.set(shard, address);
+        this.#cluster.service.served(shard);
         this.#checks.acknowledged(shard, answer.offset, value, address);
         this.#cluster.copies.acknowledged(shard);
         return true;
@@ -83,6 +93,8 @@ export class RecordClient {
       case 'error':
         if (answer.error.code === 'unavailable') return false;
         if (answer.error.code === 'outcome_unknown') return true;
+        // Its disk was made to fail.
+        if (answer.error.code === 'internal' && isSimulated(answer.error.message)) return true;
         throw new Error(`${address} answers ${type} with ${answer.error.code}: ${answer.error.message}`);
     }
   }

@@ -1,6 +1,6 @@
 import type { Entry, StateMachine } from '../../raft/index.ts';
 import { hashString } from './random.ts';
-import type { RegisterValue, WriteRequest } from './cluster.ts';
+import type { RegisterValue, WriteRequest } from './kit.ts';
 
 export type RegisterCommand = { readonly type: 'open' } | ({ readonly type: 'write' } & WriteRequest);
 

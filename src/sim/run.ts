@@ -1,10 +1,12 @@
 import { SimClient } from './client.ts';
 import type { StoredCopies } from './copy-checks.ts';
-import { SimCluster, type Member, type PlacementView, type SimKit } from './cluster.ts';
+import { SimCluster } from './cluster.ts';
+import type { Member, PlacementView, SimKit } from './kit.ts';
 import { KEYS } from './draw-actions.ts';
 import { FaultInjector } from './faults.ts';
 import { History, type SimOperationRecord } from './history.ts';
 import { ANY_LEADER, type SimPlan } from './plan.ts';
+import type { SimRandom } from './random.ts';
 import { RecordClient } from './record-client.ts';
 import { PROBE, Witness } from './witness.ts';
 import { SimWorld } from './world.ts';
@@ -26,9 +28,16 @@ const TAKE_BACK_MS = 1_000;
 const MAX_STRANDED = KEYS.length;
 const STRANDED_OPERATIONS = 15;
 const STRANDED_READERS = 3;
+/** Of what befalls brokers, so much is accompanied by appends to some of their shards. */
+const MAX_AIMED = 24;
+const AIMED_SHARDS = 2;
+const AIMED_APPENDS = 20;
+const AIMED_EVERY_MS = 80;
 const BOUNDS_EVERY_MS = 1_000;
 /** Who serves what: at no instant two. */
 const SERVING_EVERY_MS = 50;
+/** Who could be served, and is not. */
+const SERVICE_EVERY_MS = 1_000;
 /** Messages a member may send a virtual second, whatever happens. */
 const MAX_MESSAGES_PER_SECOND = 10_000;
 
@@ -72,7 +81,9 @@ class Run {
   readonly #cluster: SimCluster;
   readonly #history = new History();
   #recoveryMs = 0;
+  readonly #random: SimRandom;
   #strandings = 0;
+  #aimed = 0;
   #settled = false;
 
   constructor(plan: SimPlan, options: SimOptions) {
@@ -80,6 +91,7 @@ class Run {
     this.#options = options;
     this.#world = new SimWorld(plan.seed);
     this.#cluster = new SimCluster(this.#world, plan, options.kit);
+    this.#random = this.#world.random('run');
   }
 
   async play(): Promise<void> {
@@ -89,6 +101,7 @@ class Run {
     const faults = new FaultInjector(this.#cluster, {
       onStranded: (leader) => this.#askStranded(leader),
       onSucceeded: (old, next) => this.#guard(witness.compare(old, next)),
+      onBroker: (broker) => this.#appendAt(broker),
     });
     this.#cluster.startAll();
     this.#watchBounds();
@@ -102,7 +115,7 @@ class Run {
     const idle = (): boolean => clients.every((client) => client.done);
     await this.#within(REST_MS, 'every client is done', idle);
     await world.run({ untilMs: Math.max(LEAST_MS, world.nowMs) });
-    if (this.#plan.brokers.length > 0) await this.#settle(faults.drained);
+    if (this.#plan.brokers.length > 0) await this.#settle(faults.toTakeBack);
     await this.#converge();
     await this.#compareCopies();
     const since = this.#cluster.checks.leaderCount - leaders;
@@ -172,6 +185,25 @@ class Run {
     });
   }
 
+  /** Appends to some of what a broker leads, close together. */
+  #appendAt(broker: string): void {
+    const round = ++this.#aimed;
+    const led = this.#cluster.newestPlacement?.ledBy(broker) ?? [];
+    if (round > MAX_AIMED || led.length === 0) return;
+    const name = `aimed ${round}`;
+    const shards = this.#random.shuffle(led).slice(0, AIMED_SHARDS);
+    for (const shard of shards) {
+      const operations = Array.from({ length: AIMED_APPENDS }, (_, i) => ({
+        client: name,
+        type: 'append' as const,
+        shard,
+        value: `${name} ${shard} ${i}`,
+        thinkMs: AIMED_EVERY_MS,
+      }));
+      this.#guard(new RecordClient(`${name} ${shard}`, this.#cluster).run(operations));
+    }
+  }
+
   /** A fault of the simulator's own parts ends the run. */
   #guard(promise: Promise<void>): void {
     promise.catch((error: unknown) => {
@@ -195,9 +227,9 @@ class Run {
   }
 
   /** Left alone, the brokers come to rest: every copy in sync, all level; and every acknowledged record is there. */
-  async #settle(drained: readonly string[]): Promise<void> {
-    const waiting = new Set(drained);
-    for (const broker of drained) this.#guard(this.#takeBack(broker).then(() => void waiting.delete(broker)));
+  async #settle(toTakeBack: FaultInjector['toTakeBack']): Promise<void> {
+    const waiting = new Set(toTakeBack);
+    for (const step of toTakeBack) this.#guard(this.#takeBack(step).then(() => void waiting.delete(step)));
     let unsettled: string | null = null;
     await this.#within(
       SETTLE_MS,
@@ -240,11 +272,11 @@ class Run {
     return new Promise<void>((resolve) => this.#world.schedule(ms, 'pause', resolve));
   }
 
-  async #takeBack(broker: string): Promise<void> {
+  async #takeBack(step: FaultInjector['toTakeBack'][number]): Promise<void> {
     for (;;) {
       const placement = this.#leaderPlacement;
       try {
-        if (placement !== null) return await placement.setDrain(broker, false, TAKE_BACK_MS);
+        if (placement !== null) return await step(placement, TAKE_BACK_MS);
       } catch {
         // Another leader, or none yet.
       }
@@ -294,7 +326,24 @@ class Run {
       this.#world.schedule(BOUNDS_EVERY_MS, 'bounds', look);
     };
     this.#world.schedule(BOUNDS_EVERY_MS, 'bounds', look);
-    if (this.#plan.brokers.length > 0) this.#watchServing();
+    if (this.#plan.brokers.length === 0) return;
+    this.#watchServing();
+    this.#guard(this.#watchService());
+  }
+
+  /** Until all has come to rest. */
+  async #watchService(): Promise<void> {
+    const cluster = this.#cluster;
+    const client = new RecordClient('trier', cluster);
+    for (let round = 0; !this.#settled; round++) {
+      await this.#pause(SERVICE_EVERY_MS);
+      const toTry = cluster.service.look({
+        nowMs: this.#world.nowMs,
+        shards: cluster.planeIsWell ? (this.#leaderPlacement?.shards ?? null) : null,
+        isWell: (broker) => cluster.isWell(broker),
+      });
+      if (toTry.length > 0) await client.appendOnce(toTry, `try ${round}`);
+    }
   }
 
   #watchServing(): void {
@@ -306,6 +355,6 @@ class Run {
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? `\n${error.cause.stack ?? error.cause.message}` : '';
-  const ours = error.message.startsWith('unsafe') || /^no (progress|rest)/.test(error.message);
+  const ours = /^(unsafe|unserved)/.test(error.message) || /^no (progress|rest)/.test(error.message);
   return `${ours ? error.message : (error.stack ?? error.message)}${cause}`;
 }

@@ -1,3 +1,4 @@
+import { DEFAULT_POLICY } from '../../placement/index.ts';
 import type { RaftNode } from '../../raft/index.ts';
 import type { ServeConfig } from '../config.ts';
 import { DEFAULT_BROKER_TIMINGS } from '../control/index.ts';
@@ -6,13 +7,16 @@ import { SILENT_LOGGER } from '../logger.ts';
 import type { Plane } from '../plane.ts';
 import { startNode, type RunningNode } from '../server.ts';
 import { Broker, DATA_ADDRESS, openBrokerDirectory } from '../broker/index.ts';
-import type { BootContext, Member, PlacementView, RegisterValue, SimKit, WriteRequest } from './cluster.ts';
+import type { BootContext, Member, PlacementView, RegisterValue, SimKit, WriteRequest } from './kit.ts';
 import { checkConditions } from './condition-checks.ts';
 import type { CopyChecks, RunningBroker } from './copy-checks.ts';
-import { REPLICATION_FACTOR, SHARDS } from './draw-brokers.ts';
+import { brokerNet } from './broker-net.ts';
+import { SHARDS } from './draw-brokers.ts';
+import { reimport } from './reimport.ts';
 import { RowChecks } from './row-checks.ts';
 import { unsettledPart } from './settled.ts';
 import { tapStateMachine, tapStorage, tapTransport } from './taps.ts';
+import type { AssignmentRow } from '../state/index.ts';
 import type { SimWorld } from './world.ts';
 
 const CLUSTER_ID = 'simulated';
@@ -28,8 +32,12 @@ const LABEL = 'value';
 export const SERVER_KIT: SimKit = { member: bootNode, broker: { boot: bootBroker, stored: storedRecords } };
 
 async function bootBroker(context: BootContext): Promise<RunningBroker> {
-  const { id, members, process, net, disk, maxShards } = context;
-  const broker = new Broker({
+  const { id, members, process, disk, maxShards, copyChecks } = context;
+  const net = brokerNet(context.net, process, context.line, (type, shard) => {
+    if (type === 'append') return;
+    guarded(process.world, () => copyChecks.served(id, type, shard, broker.serving.includes(shard)));
+  });
+  const broker: Broker = new Broker({
     id,
     clusterId: CLUSTER_ID,
     endpoints: members.map((member) => `${member}:${PORT}`),
@@ -95,26 +103,19 @@ async function bootNode(context: BootContext): Promise<Member> {
     onFatal: (error) => context.onFatal(error),
   });
   checkRows(node.plane, process.world, context.copyChecks);
-  return new ServerMember(node, process.clock);
+  return new ServerMember(node, process.clock, context.replicationFactor);
 }
 
 function checkRows({ state, feed }: Plane, world: SimWorld, copies: CopyChecks): void {
   const checks = new RowChecks(state);
-  const guarded = (check: () => void): void => {
-    try {
-      check();
-    } catch (error) {
-      world.fail(error as Error);
-    }
-  };
   const follow = (): void => {
-    guarded(() => {
+    guarded(world, () => {
       for (const row of state.assignments.list()) copies.applied(row);
     });
     feed.subscribe(
       state.revision,
       (set) =>
-        guarded(() => {
+        guarded(world, () => {
           checks.applied(set);
           for (const change of set.changes)
             if (change.kind === 'assignment') copies.applied(change.assignment);
@@ -123,6 +124,14 @@ function checkRows({ state, feed }: Plane, world: SimWorld, copies: CopyChecks):
     );
   };
   follow();
+}
+
+function guarded(world: SimWorld, check: () => void): void {
+  try {
+    check();
+  } catch (error) {
+    world.fail(error as Error);
+  }
 }
 
 function configOf({ id, members, settings }: BootContext): ServeConfig {
@@ -146,8 +155,10 @@ class ServerMember implements Member, PlacementView {
   readonly #node: RunningNode;
   readonly #raft: RaftNode;
   readonly #clock: { now(): number };
+  readonly #replicationFactor: number;
 
-  constructor(node: RunningNode, clock: { now(): number }) {
+  constructor(node: RunningNode, clock: { now(): number }, replicationFactor: number) {
+    this.#replicationFactor = replicationFactor;
     this.#node = node;
     this.#raft = node.raft;
     this.#clock = clock;
@@ -189,6 +200,32 @@ class ServerMember implements Member, PlacementView {
     await this.#node.plane.propose({ type: 'abandonShard', shard, expectedGeneration: null }, { deadlineMs });
   }
 
+  get shards(): readonly AssignmentRow[] {
+    return this.#node.plane.state.assignments.list();
+  }
+
+  ledBy(broker: string): string[] {
+    const rows = this.#node.plane.state.assignments.list();
+    return rows.filter(({ leader }) => leader === broker).map(({ shard }) => shard);
+  }
+
+  async setPolicy(changes: Readonly<Record<string, number>> | null, deadlineMs: number): Promise<void> {
+    const patch = changes ?? DEFAULT_POLICY;
+    await this.#node.plane.propose({ type: 'setPolicy', expectedRevision: null, patch }, { deadlineMs });
+  }
+
+  async cancelMoves(deadlineMs: number): Promise<void> {
+    const { state } = this.#node.plane;
+    for (const { shard } of [...state.moving.values()]) {
+      const params = { shard, expectedGeneration: null, request: null };
+      await this.#node.plane.askLeader('move.cancel', params, deadlineMs);
+    }
+  }
+
+  async reimport(byMs: number, deadlineMs: number): Promise<void> {
+    await reimport(this.#node.plane, byMs, deadlineMs);
+  }
+
   unsettled(): string | null {
     return unsettledPart(this.#node.plane.state);
   }
@@ -220,7 +257,7 @@ class ServerMember implements Member, PlacementView {
         kind: 'stream' as const,
         name,
         shards: SHARDS,
-        replicationFactor: REPLICATION_FACTOR,
+        replicationFactor: this.#replicationFactor,
         durable: true,
         zonePolicy: null,
         labels: {},

@@ -1,11 +1,16 @@
 import type { StoreOperation } from '../disk.ts';
 import type { SimRandom } from './random.ts';
 
+/** Writes that can be taken back. */
+const MAX_UNDOS = 64;
+
 /** An ordered key-value map, keys ordered bytewise: a LevelDB's contents. Values are never changed in place. */
 export class SimStoreImage {
   /** Keys as Latin-1 strings, sorted: one UTF-16 unit a byte keeps the order. */
   #keys: string[] = [];
   #values = new Map<string, Uint8Array>();
+  /** What takes each of the newest writes back, oldest first. */
+  #undos: StoreOperation[][] = [];
 
   get size(): number {
     return this.#keys.length;
@@ -27,8 +32,15 @@ export class SimStoreImage {
   }
 
   apply(operations: readonly StoreOperation[]): void {
+    const undo: StoreOperation[] = [];
     for (const operation of operations) {
       const key = latin1(operation.key);
+      const before = this.#values.get(key);
+      undo.push(
+        before === undefined
+          ? { type: 'delete', key: operation.key }
+          : { type: 'put', key: operation.key, value: before },
+      );
       if (operation.type === 'put') {
         if (!this.#values.has(key)) this.#keys.splice(this.#find(key), 0, key);
         this.#values.set(key, operation.value);
@@ -36,6 +48,16 @@ export class SimStoreImage {
         this.#keys.splice(this.#find(key), 1);
       }
     }
+    this.#undos.push(undo.reverse());
+    if (this.#undos.length > MAX_UNDOS) this.#undos = this.#undos.slice(-MAX_UNDOS / 2);
+  }
+
+  /** Takes the newest writes back, up to so many; false where none is known. */
+  undo(writes: number): boolean {
+    const undos = this.#undos.slice(-writes);
+    for (const operations of undos.reverse()) this.apply(operations);
+    this.#undos = [];
+    return undos.length > 0;
   }
 
   copy(): SimStoreImage {

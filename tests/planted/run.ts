@@ -66,7 +66,7 @@ async function plant(planted: Planted): Promise<Outcome> {
 
 function firstReason(output: string): string {
   const lines = output.split('\n').map((line) => line.trim());
-  return lines.find((line) => /^(unsafe|no progress|bound|Error|\w*Error)\b/.test(line)) ?? 'failed';
+  return lines.find((line) => /^(unsafe|unserved|no progress|bound|Error|\w*Error)\b/.test(line)) ?? 'failed';
 }
 
 async function attempt(file: string, args: string[], cwd: string): Promise<{ code: number; output: string }> {

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import {
+  FAULTS,
   RAFT_KIT,
   SERVER_KIT,
   drawPlan,
@@ -11,12 +12,13 @@ import {
 } from '../../src/sim/index.ts';
 import { play } from './judge.ts';
 
-const USAGE = `npm run sim -- [--seed N] [--seeds N] [--minutes M] [--from N] [--plan FILE] [--stop] [--shrink] [--out FILE]
+const USAGE = `npm run sim -- [--seed N] [--seeds N] [--minutes M] [--from N] [--plan FILE] [--only KINDS] [--stop] [--shrink] [--out FILE]
 
   --seed N     this seed alone
   --seeds N    seeds from --from on (1 unless given)
   --minutes M  seeds from --from on until the time has passed
   --plan FILE  a written plan instead of a seed
+  --only A,B   these kinds of fault instead of those that the seed would draw
   --raft       consensus alone, under a state machine of registers, instead of whole nodes
   --stop       at the first seed that fails
   --shrink     a failing plan is made short and written to --out (sim-plan.json)
@@ -30,6 +32,7 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     plan: { type: 'string' },
     raft: { type: 'boolean', default: false },
+    only: { type: 'string' },
     stop: { type: 'boolean', default: false },
     shrink: { type: 'boolean', default: false },
     out: { type: 'string', default: 'sim-plan.json' },
@@ -38,7 +41,12 @@ const { values } = parseArgs({
 });
 
 const kit = values.raft ? RAFT_KIT : SERVER_KIT;
-const draw = (seed: number): SimPlan => drawPlan(seed, { brokers: !values.raft });
+const only = values.only?.split(',');
+const unknown = only?.find((kind) => !FAULTS.includes(kind));
+if (unknown !== undefined)
+  throw new Error(`no kind of fault is called ${unknown}; there are ${FAULTS.join(', ')}`);
+const draw = (seed: number): SimPlan =>
+  drawPlan(seed, { brokers: !values.raft, ...(only === undefined ? {} : { only }) });
 
 // Refusals are made by the thousand, and a seed that fails is run again alone.
 if (values.seed === undefined && values.plan === undefined) Error.stackTraceLimit = 0;

@@ -114,4 +114,25 @@ describe('CopyChecks', () => {
     expect(() => checks.atRest(stored([]))).toThrow('b2 keeps 0 records of stream:s/0, 1 were acknowledged');
     expect(() => checks.atRest(stored(['z']))).toThrow('stream:s/0 has z at 0 on b2, and had a');
   });
+
+  it('a client that is told it was served by a broker that may not serve', () => {
+    const { checks } = world({ b1: 1 });
+    checks.served('b1', 'read', SHARD, true);
+    expect(() => checks.served('b1', 'read', SHARD, false)).toThrow(
+      'b1 answers read of stream:s/0 and may not serve it any more',
+    );
+  });
+
+  it('expects of a broker whose disk went back what it expects of any, once it has registered', () => {
+    const { checks, records, registered } = world({ b1: 0, b2: 1 });
+    checks.applied(row(1, ['b1', 'b2']));
+    records.acknowledged(SHARD, 0, 'a', 'b2');
+    registered.delete('b1');
+    checks.wiped('b1');
+    registered.add('b1');
+    checks.look();
+    registered.delete('b1');
+    checks.applied(row(2, ['b1']));
+    expect(records.acknowledgedEnd(SHARD)).toBe(1);
+  });
 });

@@ -111,6 +111,48 @@ describe('SimDisk', () => {
     await expect(machine.done(store.write([put('k', 'v')]))).rejects.toThrow('no space left');
   });
 
+  it('a store in which a write failed refuses what follows or loses it, as LevelDB does', async () => {
+    const found = new Set<string>();
+    for (let seed = 1; seed <= 20; seed++) {
+      const machine = new Machine(seed);
+      const store = await machine.open();
+      await machine.done(store.write([put('a', '1')]));
+      machine.disk.failNextWrite();
+      await expect(machine.done(store.write([put('b', '2')]))).rejects.toThrow('input/output error');
+      const later = machine.done(store.write([put('c', '3')])).then(
+        () => 'taken',
+        () => 'refused',
+      );
+      const rows = async (): Promise<string> => (await machine.rows(await machine.crash(false))).join(' ');
+      found.add(`${await later}: ${await rows()}`);
+    }
+    expect([...found].sort()).toEqual(['refused: a=1', 'refused: a=1 b=2', 'taken: a=1']);
+  });
+
+  it('loses the newest writes of a store, each whole', async () => {
+    const machine = new Machine(1);
+    let store = await machine.open();
+    await machine.done(store.write([put('a', '1'), put('b', '1')]));
+    await machine.done(store.write([put('b', '2'), put('c', '2')]));
+    await machine.done(store.write([{ type: 'delete', key: bytes('a') }]));
+    await machine.crash(true);
+    expect(machine.disk.loseTail(2)).toBe(true);
+    store = await machine.open();
+    expect(await machine.rows(store)).toEqual(['a=1', 'b=1']);
+    expect(machine.disk.loseTail(1)).toBe(false);
+  });
+
+  it('a slow read takes its time', async () => {
+    const machine = new Machine(1);
+    const store = await machine.open();
+    expect(machine.disk.isWell).toBe(true);
+    machine.disk.faults.readMaxMs = 2_000;
+    const begin = machine.world.nowMs;
+    for (let n = 0; n < 10; n++) await machine.done(store.get(bytes('a')));
+    expect(machine.world.nowMs - begin).toBeGreaterThan(2_000);
+    expect(machine.disk.isWell).toBe(false);
+  });
+
   it('a slow sync takes its time and writes queue behind it', async () => {
     const machine = new Machine(1);
     const store = await machine.open();

@@ -32,6 +32,15 @@ describe('RecordChecks', () => {
     expect(() => checks.copy('t', [], 'b2')).toThrow('unsafe');
   });
 
+  it('expects nothing at all once every shard was begun again', () => {
+    const checks = new RecordChecks();
+    checks.acknowledged('s/0', 0, 'a', 'b1');
+    checks.loseAll();
+    checks.read('s/0', { records: [], end: 0 }, 1, 'b1');
+    checks.acknowledged('s/1', 0, 'b', 'b1');
+    expect(checks.acknowledgedEnd('s/1')).toBe(0);
+  });
+
   it('two records at one offset, of one shard only', () => {
     const checks = new RecordChecks();
     checks.acknowledged('s', 0, 'a', 'b1');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { drawPlan, shrinkPlan, type SimAction, type SimPlan } from '../../../src/sim/index.ts';
+import { drawPlan, FAULTS, shrinkPlan, type SimAction, type SimPlan } from '../../../src/sim/index.ts';
 
 describe('drawPlan', () => {
   it('draws the same plan for a seed, and others for others', () => {
@@ -14,12 +14,20 @@ describe('drawPlan', () => {
       expect(plan.members.length).toBeLessThanOrEqual(5);
       expect(plan.operations.length).toBe(500);
       expect(plan.faults.length).toBeGreaterThanOrEqual(4);
+      expect(plan.brokers.length).toBeGreaterThanOrEqual(plan.replicationFactor);
       expect(plan.core.length * 2).toBeGreaterThan(plan.members.length);
       const rotten = plan.actions.flatMap((action) => (action.type === 'flipBit' ? [action.target] : []));
       expect(new Set(rotten).size).toBeLessThanOrEqual(1);
       for (const id of rotten) expect(plan.core).not.toContain(id);
       expect(new Set(plan.operations.map((operation) => operation.value)).size).toBe(500);
     }
+  });
+
+  it('draws the kinds of fault that are asked for alone', () => {
+    const { faults, actions } = drawPlan(3, { brokers: true, only: ['stall', 'brokerRestored'] });
+    expect(faults).toEqual(['stall', 'brokerRestored']);
+    expect(new Set(actions.map(({ type }) => type))).toEqual(new Set(['stall', 'restore']));
+    for (const kind of faults) expect(FAULTS).toContain(kind);
   });
 
   it('leaves the rest of a plan as it is with brokers or without', () => {
