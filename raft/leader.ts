@@ -7,9 +7,12 @@ import type { MemberId } from './types.ts';
 
 export function tickLeader(core: CoreState, elapsedMs: number): void {
   const { limits } = core;
-  core.electionElapsedMs += elapsedMs;
   core.heartbeatElapsedMs += elapsedMs;
-  if (core.electionElapsedMs >= limits.electionTimeoutMs && !checkQuorum(core)) return;
+  for (const progress of core.progress.values()) progress.silentMs += elapsedMs;
+  if (!hearsQuorum(core)) {
+    becomeFollower(core, core.term, null);
+    return;
+  }
   tickTransfer(core, elapsedMs);
   for (const progress of core.progress.values()) {
     if (progress.state !== 'snapshot') continue;
@@ -19,15 +22,12 @@ export function tickLeader(core: CoreState, elapsedMs: number): void {
   if (core.heartbeatElapsedMs >= limits.heartbeatMs) sendHeartbeats(core);
 }
 
-/** A leader that has not heard a quorum for an election time-out steps down (thesis, section 6.2). */
-function checkQuorum(core: CoreState): boolean {
-  core.electionElapsedMs = 0;
-  if (!isQuorum(core.log.configuration, (id) => id === core.id || core.progress.get(id)?.active === true)) {
-    becomeFollower(core, core.term, null);
-    return false;
-  }
-  for (const progress of core.progress.values()) progress.active = false;
-  return true;
+/** A leader that hears no quorum for an election timeout steps down (thesis, section 6.2). */
+function hearsQuorum(core: CoreState): boolean {
+  return isQuorum(
+    core.log.configuration,
+    (id) => id === core.id || core.progress.get(id)?.isActive(core.limits) === true,
+  );
 }
 
 /** Begins to hand the leadership over (thesis, section 3.10). Answers why not, or `null`. */

@@ -8,9 +8,10 @@ import {
   type ConfigurationChange,
 } from './configuration.ts';
 import type { CoreState } from './core-state.ts';
+import { isQuorum } from './quorum.ts';
 import { ownTermCommitted } from './replication.ts';
 import { appendAsLeader, becomeFollower, syncProgress } from './roles.ts';
-import type { Configuration } from './types.ts';
+import type { Configuration, MemberId } from './types.ts';
 
 /**
  * Appends a change of membership, in force from its append on (paper, section 6). One at a time, and none
@@ -26,7 +27,9 @@ export function proposeChange(core: CoreState, changes: readonly ConfigurationCh
   if (core.transfer !== null)
     throw new ConfigurationRefusal(`the leadership is being handed to ${core.transfer.to}`);
   for (const change of changes) mayChange(core, change);
-  return appendConfiguration(core, nextConfiguration(log.configuration, changes));
+  const next = nextConfiguration(log.configuration, changes);
+  mayCommit(core, next);
+  return appendConfiguration(core, next);
 }
 
 /** Learner first: a voter that lacks the log could stall every commit (thesis, section 4.2.1; hazard 29). */
@@ -41,6 +44,22 @@ function mayChange(core: CoreState, { type, id }: ConfigurationChange): void {
     throw new ConfigurationRefusal(
       `${id} has ${match} of ${commitIndex} committed entries: it must catch up first`,
     );
+  if (!isReached(core, id))
+    throw new ConfigurationRefusal(`${id} does not answer: start it again, or check its network`);
+}
+
+/** A leader cannot take a change back: without a quorum of the new voters nothing would commit any more. */
+function mayCommit(core: CoreState, next: Configuration): void {
+  if (isQuorum(next, (id) => isReached(core, id))) return;
+  const silent = next.voters.filter((id) => !isReached(core, id));
+  throw new ConfigurationRefusal(
+    `${silent.join(' and ')} would vote and cannot be reached: without them nothing would commit`,
+  );
+}
+
+function isReached(core: CoreState, id: MemberId): boolean {
+  if (id === core.id) return true;
+  return core.progress.get(id)?.isActive(core.limits) === true && !core.downPeers.has(id);
 }
 
 export function appendConfiguration(core: CoreState, configuration: Configuration): number {

@@ -1,3 +1,4 @@
+import type { RaftLimits } from './limits.ts';
 import type { ProgressState, ProgressStatus } from './status.ts';
 
 /** Append messages sent and not yet answered, oldest first. */
@@ -49,7 +50,8 @@ export class Progress {
   probeSent = false;
   pendingSnapshotIndex = 0;
   snapshotElapsedMs = 0;
-  active = false;
+  /** Time since it last answered this leader. */
+  silentMs = Infinity;
   lost = false;
   /** The newest heartbeat round it answered. */
   ackedRound = 0;
@@ -117,14 +119,19 @@ export class Progress {
     return this.inflight.count >= maxMessages || this.inflight.totalBytes >= maxBytes;
   }
 
-  status(): ProgressStatus {
+  /** It answered within the last election timeout. */
+  isActive({ electionTimeoutMs }: RaftLimits): boolean {
+    return this.silentMs < electionTimeoutMs;
+  }
+
+  status(limits: RaftLimits): ProgressStatus {
     return {
       state: this.state,
       match: this.match,
       next: this.next,
       inflightMessages: this.inflight.count,
       inflightBytes: this.inflight.totalBytes,
-      active: this.active,
+      active: this.isActive(limits),
       lost: this.lost,
     };
   }

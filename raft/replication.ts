@@ -60,7 +60,7 @@ function sendAppend(core: CoreState, peer: MemberId, progress: Progress, entries
 /** A follower behind the log's beginning gets the whole snapshot, once it is known to listen. */
 function sendSnapshot(core: CoreState, peer: MemberId, progress: Progress): void {
   const { snapshot } = core.log;
-  if (snapshot === null || !(progress.active || progress.lost)) {
+  if (snapshot === null || !(progress.isActive(core.limits) || progress.lost)) {
     progress.probeSent = true;
     return;
   }
@@ -93,12 +93,12 @@ export function handleAppendReply(core: CoreState, message: Of<'appendReply'>): 
   }
   if (!message.success) {
     if (progress.lost) return;
-    progress.active = true;
+    progress.silentMs = 0;
     progress.backOff(message.index, agreeing);
     return;
   }
   progress.lost = false;
-  progress.active = true;
+  progress.silentMs = 0;
   const advanced = progress.acknowledge(message.index);
   const meets = progress.state === 'probe' && progress.match === message.index;
   const restored = progress.state === 'snapshot' && progress.match + 1 >= core.log.firstIndex;
@@ -109,7 +109,7 @@ export function handleAppendReply(core: CoreState, message: Of<'appendReply'>): 
 export function handleHeartbeatReply(core: CoreState, message: Of<'heartbeatReply'>): void {
   const progress = core.progress.get(message.from);
   if (progress === undefined || progress.lost) return;
-  progress.active = true;
+  progress.silentMs = 0;
   progress.ackedRound = Math.max(progress.ackedRound, Math.min(message.round, core.leaderReads.round));
   progress.probeSent = false;
   if (progress.state !== 'replicate' || progress.match >= core.log.lastIndex) return;

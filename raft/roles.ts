@@ -83,7 +83,6 @@ export function becomeLeader(core: CoreState): void {
   core.leaderId = core.id;
   core.leaderGone = false;
   core.candidacyWriteId = 0;
-  core.electionElapsedMs = 0;
   core.heartbeatElapsedMs = core.limits.heartbeatMs;
   core.transfer = null;
   core.progress.clear();
@@ -92,7 +91,9 @@ export function becomeLeader(core: CoreState): void {
   appendAsLeader(core, 'noop', [new Uint8Array(0)]);
   syncProgress(core);
   // Those that have just granted their vote are alive.
-  for (const [id, progress] of core.progress) progress.active = core.votes.get(id) === true;
+  for (const [id, progress] of core.progress) {
+    if (core.votes.get(id) === true) progress.silentMs = 0;
+  }
   for (const key of core.forwardedReads.clear()) core.leaderReads.ask({ key });
 }
 

@@ -9,7 +9,7 @@ export interface ProgressStatus {
   readonly next: number;
   readonly inflightMessages: number;
   readonly inflightBytes: number;
-  /** Heard within the current check-quorum window. */
+  /** It answered within the last election timeout. */
   readonly active: boolean;
   /** It knows that it lost entries it had acknowledged, and counts for nothing until it holds them again. */
   readonly lost: boolean;

@@ -85,6 +85,32 @@ describe('hazards of membership', () => {
     expect(cluster.core('d').log.configuration.voters).toEqual(FOUR);
   });
 
+  test('hazard 29: a learner that had caught up and is silent now is not promoted', () => {
+    const cluster = cluster4(THREE_AND_LEARNER);
+    cluster.run(300);
+    expect(cluster.core('a').progress()['d']).toMatchObject({ match: 2 });
+    cluster.crash('d');
+    cluster.run(1_000);
+    expect(() => change(cluster, 'addVoter', 'd')).toThrow(/d does not answer/);
+    cluster.restart('d');
+    cluster.run(500);
+    cluster.act('a', (core) => core.peerDown('d'));
+    expect(() => change(cluster, 'addVoter', 'd')).toThrow(/must catch up/);
+    cluster.act('a', (core) => core.peerUp('d', 'boot 2'));
+    cluster.run(500);
+    change(cluster, 'addVoter', 'd');
+  });
+
+  test('hazard 29: no change to voters of whom too few answer', () => {
+    const cluster = cluster4();
+    cluster.crash('c');
+    cluster.run(1_000);
+    expect(() => change(cluster, 'remove', 'a')).toThrow(/c would vote and cannot be reached/);
+    change(cluster, 'remove', 'c');
+    cluster.run(300);
+    expect(cluster.core('b').log.configuration.voters).toEqual(['a', 'b']);
+  });
+
   test('a learner has the whole log, no vote and no candidacy', () => {
     const cluster = cluster4(THREE_AND_LEARNER);
     cluster.propose('a', 'x');
