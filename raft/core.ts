@@ -99,7 +99,9 @@ export class RaftCore {
   }
 
   progress(): Record<MemberId, ProgressStatus> {
-    return Object.fromEntries([...this.#state.progress].map(([id, progress]) => [id, progress.status(this.#state.limits)]));
+    return Object.fromEntries(
+      [...this.#state.progress].map(([id, progress]) => [id, progress.status(this.#state.limits)]),
+    );
   }
 
   /** Time until `tick` has something to do, if nothing else happens. */

@@ -19,9 +19,15 @@ export function tickElection(core: CoreState, elapsedMs: number): void {
   else resetElectionTimer(core);
 }
 
-/** A voter that holds all it ever acknowledged. */
+/**
+ * A voter that holds all it ever acknowledged. One whose removal is in its log and not known to be committed
+ * still stands: it may be the only member that can commit the removal (thesis, section 4.2.2). Its vote for
+ * itself does not count then.
+ */
 export function mayStand(core: CoreState): boolean {
-  return isVoter(core.log.configuration, core.id) && core.lostThrough === 0;
+  const { log, id, lostThrough } = core;
+  const votes = isVoter(log.configuration, id) || isVoter(log.configurationAt(log.commitIndex), id);
+  return votes && lostThrough === 0;
 }
 
 function peersToAsk(core: CoreState): MemberId[] {

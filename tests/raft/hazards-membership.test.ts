@@ -183,6 +183,66 @@ describe('hazards of membership', () => {
     expect(cluster.core('a').role).toBe('follower');
   });
 
+  test('hazard 27: a leader cut off while it removed itself is elected again, and its removal ends', () => {
+    const cluster = new CoreCluster(['a', 'b']);
+    cluster.elect('a');
+    cluster.cut('a', 'b');
+    change(cluster, 'remove', 'a');
+    cluster.run(3_000);
+    expect(cluster.core('a').role).not.toBe('leader');
+    cluster.heal();
+    cluster.run(8_000);
+    expect(cluster.core('b').role).toBe('leader');
+    expect(cluster.core('b').log.configuration.voters).toEqual(['b']);
+    expect(cluster.core('a').role).toBe('follower');
+  });
+
+  test('hazard 27: the same across a restart, once enough of the new voters are there', () => {
+    const cluster = new CoreCluster(['a', 'b', 'c']);
+    cluster.elect('a');
+    cluster.isolate('a');
+    change(cluster, 'remove', 'a');
+    cluster.crash('a');
+    cluster.crash('c');
+    cluster.heal();
+    cluster.restart('a');
+    cluster.run(5_000);
+    // The log of b is behind that of a, and a needs both b and c.
+    expect(['a', 'b'].map((id) => cluster.core(id).role)).not.toContain('leader');
+    cluster.restart('c');
+    cluster.run(8_000);
+    const leaders = ['a', 'b', 'c'].filter((id) => cluster.core(id).role === 'leader');
+    expect(leaders).toHaveLength(1);
+  });
+
+  test('hazard 27: a leader cut off as it left a joint configuration that removes it is elected again', () => {
+    const cluster = new CoreCluster(['a', 'b'], { configuration: { voters: ['a'], learners: ['b'] } });
+    cluster.elect('a');
+    cluster.run(300);
+    cluster.of('a').held = true;
+    cluster.act('a', (core) =>
+      core.proposeConfiguration([
+        { type: 'addVoter', id: 'b' },
+        { type: 'addLearner', id: 'a' },
+      ]),
+    );
+    cluster.settle();
+    expect(cluster.core('b').log.configuration).toMatchObject({ voters: ['b'], outgoing: ['a'] });
+    cluster.cut('a', 'b');
+    cluster.of('a').held = false;
+    cluster.finishWrite('a');
+    expect(cluster.core('a').log.configuration).toMatchObject({ voters: ['b'], learners: ['a'] });
+    cluster.run(5_000);
+    cluster.heal();
+    cluster.run(8_000);
+    expect(cluster.core('b').role).toBe('leader');
+    expect(cluster.core('b').log.configuration).toMatchObject({
+      voters: ['b'],
+      outgoing: [],
+      learners: ['a'],
+    });
+  });
+
   test('hazard 9, its part in the core: one removed while cut off disturbs no leader when it is back', () => {
     const cluster = cluster4();
     cluster.isolate('c');

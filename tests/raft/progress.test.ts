@@ -29,7 +29,11 @@ describe('progress of a peer', () => {
     progress.becomeReplicate();
     for (const last of [3, 6, 9]) progress.inflight.add(last, 100);
     progress.acknowledge(6);
-    expect(progress.status(checkedLimits())).toMatchObject({ match: 6, inflightMessages: 1, inflightBytes: 100 });
+    expect(progress.status(checkedLimits())).toMatchObject({
+      match: 6,
+      inflightMessages: 1,
+      inflightBytes: 100,
+    });
     expect(progress.isPaused(1, 1_000)).toBe(true);
     expect(progress.isPaused(2, 101)).toBe(false);
     expect(progress.isPaused(2, 100)).toBe(true);
