@@ -62,6 +62,8 @@ export class CoreState {
   matchedIndex = 0;
   ackedIndex = 0;
   ackOwed = false;
+  /** Follower: this leader has its acknowledgement up to here, from this life or an earlier one. */
+  heardMatch = 0;
   /** A write has ended since the last answer to the leader. */
   durableAdvanced = false;
   /** Entries up to here were acknowledged and lost: until they are held again it neither votes nor acknowledges (hazard 18). */

@@ -20,6 +20,8 @@ export function handleAppend(core: CoreState, message: Of<'append'>): void {
   const rest = withoutCommitted(core, message);
   if (rest !== null) {
     if (log.termAt(rest.prevIndex) !== rest.prevTerm) {
+      if (message.prevIndex <= core.heardMatch)
+        core.lostThrough = Math.max(core.lostThrough, core.heardMatch);
       reject(core, message.from, message.prevIndex, message.prevTerm);
       return;
     }
@@ -131,18 +133,22 @@ export function answerLeader(core: CoreState): void {
 }
 
 /**
- * A heartbeat's commit is never past what this member acknowledged: where the log is shorter, the disk has
- * lost something. It does not crash on it; it counts for nothing until it holds the entries again (hazard 18).
+ * A heartbeat's commit is never past what this member acknowledged in this term: where the log is shorter, the
+ * disk has lost something. It does not crash on it; it counts for nothing until it holds the entries again
+ * (hazard 18). A log that is long enough may still differ, after a restart from an older disk: nothing commits
+ * before it was compared with this leader's.
  */
 export function handleHeartbeat(core: CoreState, message: Of<'heartbeat'>): void {
   hear(core, message.from);
   core.leaderCommit = Math.max(core.leaderCommit, message.commit);
+  core.heardMatch = Math.max(core.heardMatch, message.commit);
   if (message.commit > core.log.lastIndex) core.lostThrough = Math.max(core.lostThrough, message.commit);
   if (core.lostThrough > 0) {
     askAgain(core, message.from);
     return;
   }
-  core.log.commitTo(message.commit);
+  core.log.commitTo(Math.min(message.commit, core.matchedIndex));
+  if (message.commit > core.log.commitIndex) reject(core, message.from, message.commit, core.term);
   core.sendAfter(core.hardStateWriteId, message.from, { type: 'heartbeatReply', round: message.round });
 }
 

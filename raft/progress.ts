@@ -46,7 +46,7 @@ export class Progress {
   state: ProgressState = 'probe';
   match = 0;
   next: number;
-  /** In `probe`: the one append is out. A heartbeat's answer allows another. */
+  /** The one append that shows whether the logs meet is out. A heartbeat's answer allows another. */
   probeSent = false;
   pendingSnapshotIndex = 0;
   snapshotElapsedMs = 0;
@@ -91,15 +91,18 @@ export class Progress {
 
   /**
    * It refused an append whose previous entry was `rejected`, and may agree up to `agreeing` (hazard 17).
-   * False where the refusal is an old one and says nothing.
+   * False where the refusal may be an old one and says nothing by itself.
    */
   backOff(rejected: number, agreeing: number): boolean {
-    if (this.state === 'snapshot' || rejected <= this.match) return false;
+    if (this.state === 'snapshot') return false;
     if (this.state === 'replicate') {
+      if (rejected <= this.match && !this.probeSent) return false;
       this.becomeProbe();
       return true;
     }
-    if (this.next - 1 !== rejected) return false;
+    if (this.next - 1 !== rejected || !this.probeSent) return false;
+    // It refuses its own acknowledgement: the entries are gone from its disk. An old refusal costs one more probe.
+    if (rejected === this.match) this.match = 0;
     this.next = Math.max(this.match + 1, Math.min(rejected, agreeing + 1));
     this.probeSent = false;
     return true;

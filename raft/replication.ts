@@ -94,7 +94,12 @@ export function handleAppendReply(core: CoreState, message: Of<'appendReply'>): 
   if (!message.success) {
     if (progress.lost) return;
     progress.silentMs = 0;
-    progress.backOff(message.index, agreeing);
+    const backedOff = progress.backOff(message.index, agreeing);
+    // An old refusal; or its log was never compared with this leader's, and it asks for that.
+    if (!backedOff && progress.state === 'replicate') {
+      progress.probeSent = true;
+      compareEnd(core, message.from, progress);
+    }
     return;
   }
   progress.lost = false;
@@ -113,8 +118,13 @@ export function handleHeartbeatReply(core: CoreState, message: Of<'heartbeatRepl
   progress.ackedRound = Math.max(progress.ackedRound, Math.min(message.round, core.leaderReads.round));
   progress.probeSent = false;
   if (progress.state !== 'replicate' || progress.match >= core.log.lastIndex) return;
-  // What was sent may be lost: an append without entries at the end of it finds out.
-  if (progress.next >= core.log.firstIndex) sendAppend(core, message.from, progress, []);
+  // What was sent may be lost.
+  compareEnd(core, message.from, progress);
+}
+
+/** Finds out whether the peer holds what was sent to it: an append without entries at the end of that. */
+function compareEnd(core: CoreState, peer: MemberId, progress: Progress): void {
+  if (progress.next >= core.log.firstIndex) sendAppend(core, peer, progress, []);
   // The log begins after it by now: from its match on it is given the snapshot.
   else progress.becomeProbe();
 }

@@ -26,13 +26,19 @@ export function becomeFollower(core: CoreState, term: number, leaderId: MemberId
   core.transfer = null;
   if (leaderId !== null) core.leaderGone = false;
   if (!sameLeader) {
-    core.matchedIndex = 0;
-    core.ackedIndex = 0;
-    core.ackOwed = false;
+    forgetLeader(core);
     failReads(core, core.forwardedReads.giveUp());
   }
   if (wasLeader) leaveLeadership(core);
   resetElectionTimer(core);
+}
+
+/** What a follower knows of one leader's term says nothing of the next. */
+function forgetLeader(core: CoreState): void {
+  core.matchedIndex = 0;
+  core.ackedIndex = 0;
+  core.ackOwed = false;
+  core.heardMatch = 0;
 }
 
 function leaveLeadership(core: CoreState): void {
@@ -68,9 +74,7 @@ export function becomeCandidate(core: CoreState): void {
   core.leaderId = null;
   core.votes.clear();
   core.candidacyWriteId = core.nextWriteId;
-  core.matchedIndex = 0;
-  core.ackedIndex = 0;
-  core.ackOwed = false;
+  forgetLeader(core);
   failReads(core, core.forwardedReads.giveUp());
   resetElectionTimer(core);
 }

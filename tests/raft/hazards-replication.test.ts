@@ -291,6 +291,42 @@ describe('hazards of replication', () => {
     expect(cluster.core('b').role).toBe('follower');
   });
 
+  test('hazard 18: an older disk that is as long as the log: nothing commits before it was compared', () => {
+    const cluster = new CoreCluster(['a', 'b', 'c', 'd', 'e']);
+    cluster.elect('a');
+    for (const id of ['b', 'd', 'e']) for (const other of ['a', 'c']) cluster.cut(id, other);
+    cluster.propose('a', 'on a and c alone');
+    cluster.settle();
+    const older = cluster.of('c').disk;
+    cluster.crash('a');
+    cluster.run(4_000);
+    cluster.heal();
+    cluster.run(500);
+    const leader = ['b', 'd', 'e'].find((id) => cluster.core(id).role === 'leader')!;
+    expect(older.entries).toHaveLength(cluster.core(leader).log.lastIndex);
+    cluster.restart('c', older);
+    cluster.tick(leader, 100);
+    cluster.settle();
+    expect(cluster.of('c').items).toEqual(cluster.of(leader).items);
+  });
+
+  test('hazard 18: a disk that lost entries which nothing had committed is given them again', () => {
+    const cluster = new CoreCluster(['a', 'b', 'c', 'd', 'e']);
+    cluster.elect('a');
+    const older = cluster.of('b').disk;
+    for (const id of ['c', 'd', 'e']) cluster.cut('a', id);
+    const lost = cluster.propose('a', 'on a and b alone');
+    cluster.settle();
+    expect(cluster.core('a').progress()['b']?.match).toBe(lost);
+    cluster.restart('b', older);
+    cluster.run(300);
+    cluster.propose('a', 'after it');
+    cluster.run(300);
+    expect(cluster.core('a').log.commitIndex).toBeLessThan(lost);
+    expect(cluster.terms('b')).toEqual(cluster.terms('a'));
+    expect(cluster.core('a').progress()['b']).toMatchObject({ state: 'replicate', match: lost + 1 });
+  });
+
   test('hazard 19: entries replaced by another term and put back: the first write does not count for them', () => {
     const cluster = new CoreCluster(THREE, { disks: { b: diskOf([1, 1, 1, 1], 1) } });
     const b = cluster.of('b');
