@@ -62,6 +62,8 @@ export class CoreState {
   matchedIndex = 0;
   ackedIndex = 0;
   ackOwed = false;
+  /** Follower: the newest round of heartbeats of this leader in this term. */
+  heardRound = 0;
   /** Follower: this leader has its acknowledgement up to here, from this life or an earlier one. */
   heardMatch = 0;
   /** A write has ended since the last answer to the leader. */

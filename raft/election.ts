@@ -140,9 +140,15 @@ export function handleVoteReply(core: CoreState, message: Of<'voteReply'>): void
   decide(core);
 }
 
-/** The leader hands over: stand at once, no pre-vote (thesis, section 3.10). */
+/**
+ * The leader hands over: stand at once, no pre-vote (thesis, section 3.10). A request that comes late is void:
+ * the leader has appended or sent heartbeats since, so it may have given the transfer up.
+ */
 export function handleTimeoutNow(core: CoreState, message: Of<'timeoutNow'>): void {
-  if (core.role === 'follower' && core.leaderId === message.from && mayStand(core)) stand(core, true);
+  const { lastIndex, round } = message;
+  const isLate = core.log.lastIndex !== lastIndex || core.heardRound > round;
+  const follows = core.role === 'follower' && core.leaderId === message.from;
+  if (follows && !isLate && mayStand(core)) stand(core, true);
 }
 
 /** The leader's process is gone: its socket closed and did not open again, or it is a new process. */

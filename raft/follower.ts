@@ -45,7 +45,11 @@ function withoutCommitted(
   const last = entries[log.commitIndex - prevIndex - 1];
   if (last === undefined) return null;
   mustAgree(core, last.index, last.term);
-  return { prevIndex: last.index, prevTerm: last.term, entries: entries.slice(log.commitIndex - prevIndex) };
+  return {
+    prevIndex: last.index,
+    prevTerm: last.term,
+    entries: entries.slice(log.commitIndex - prevIndex),
+  };
 }
 
 function mustAgree(core: CoreState, index: number, term: number): void {
@@ -127,7 +131,14 @@ export function answerLeader(core: CoreState): void {
   const gained = core.durableAdvanced && index > core.ackedIndex;
   core.durableAdvanced = false;
   if (!gained && !(core.ackOwed && whole)) return;
-  core.send(leaderId, { type: 'appendReply', success: true, index, hintIndex: 0, hintTerm: 0, lost: false });
+  core.send(leaderId, {
+    type: 'appendReply',
+    success: true,
+    index,
+    hintIndex: 0,
+    hintTerm: 0,
+    lost: false,
+  });
   core.ackedIndex = Math.max(core.ackedIndex, index);
   if (whole) core.ackOwed = false;
 }
@@ -141,6 +152,7 @@ export function answerLeader(core: CoreState): void {
 export function handleHeartbeat(core: CoreState, message: Of<'heartbeat'>): void {
   hear(core, message.from);
   core.leaderCommit = Math.max(core.leaderCommit, message.commit);
+  core.heardRound = Math.max(core.heardRound, message.round);
   core.heardMatch = Math.max(core.heardMatch, message.commit);
   if (message.commit > core.log.lastIndex) core.lostThrough = Math.max(core.lostThrough, message.commit);
   if (core.lostThrough > 0) {
@@ -149,7 +161,10 @@ export function handleHeartbeat(core: CoreState, message: Of<'heartbeat'>): void
   }
   core.log.commitTo(Math.min(message.commit, core.matchedIndex));
   if (message.commit > core.log.commitIndex) reject(core, message.from, message.commit, core.term);
-  core.sendAfter(core.hardStateWriteId, message.from, { type: 'heartbeatReply', round: message.round });
+  core.sendAfter(core.hardStateWriteId, message.from, {
+    type: 'heartbeatReply',
+    round: message.round,
+  });
 }
 
 export function handleSnapshot(core: CoreState, message: Of<'snapshot'>): void {

@@ -46,7 +46,8 @@ export function advanceTransfer(core: CoreState): void {
   if (transfer === null || transfer.asked) return;
   if (core.progress.get(transfer.to)?.match !== core.log.lastIndex) return;
   transfer.asked = true;
-  core.send(transfer.to, { type: 'timeoutNow' });
+  const { lastIndex } = core.log;
+  core.send(transfer.to, { type: 'timeoutNow', lastIndex, round: core.leaderReads.round });
 }
 
 /** A transfer that takes an election time-out has failed: writes resume (hazard 28). */

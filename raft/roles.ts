@@ -38,6 +38,7 @@ function forgetLeader(core: CoreState): void {
   core.matchedIndex = 0;
   core.ackedIndex = 0;
   core.ackOwed = false;
+  core.heardRound = 0;
   core.heardMatch = 0;
 }
 

@@ -88,6 +88,11 @@ export type Message =
       readonly index: number | null;
     })
   | (Envelope & { readonly type: 'snapshot'; readonly snapshot: Snapshot })
-  | (Envelope & { readonly type: 'timeoutNow' });
+  | (Envelope & {
+      readonly type: 'timeoutNow';
+      /** Where the leader's log ended and how many rounds of heartbeats it had begun: a later sign of it voids this. */
+      readonly lastIndex: number;
+      readonly round: number;
+    });
 
 export type Role = 'follower' | 'preCandidate' | 'candidate' | 'leader';

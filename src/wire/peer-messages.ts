@@ -39,7 +39,7 @@ const FIELDS: Readonly<Record<Message['type'], number>> = {
   readIndex: 1,
   readIndexReply: 2,
   snapshot: 4,
-  timeoutNow: 0,
+  timeoutNow: 2,
 };
 const MOST_FIELDS = Math.max(...Object.values(FIELDS));
 const KINDS: readonly EntryKind[] = ['noop', 'command', 'config'];
@@ -105,6 +105,8 @@ export function writeMessage(writer: MsgpackWriter, message: Message): void {
       return;
     case 'timeoutNow':
       head(writer, message);
+      writer.uint(message.lastIndex);
+      writer.uint(message.round);
       return;
   }
 }
@@ -165,7 +167,7 @@ function readFields(
     case 'snapshot':
       return { ...envelope, type, snapshot: readSnapshot(reader) };
     case 'timeoutNow':
-      return { ...envelope, type };
+      return { ...envelope, type, lastIndex: reader.uint(), round: reader.uint() };
   }
 }
 

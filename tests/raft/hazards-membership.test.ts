@@ -71,6 +71,26 @@ describe('hazards of membership', () => {
     expect(() => change(cluster, 'remove', 'b')).toThrow(/being handed|does not lead/);
   });
 
+  test('hazard 28: a TimeoutNow that comes after the leader gave the transfer up deposes nobody', () => {
+    for (const isBehind of [true, false]) {
+      const cluster = new CoreCluster(['a', 'b', 'c']);
+      cluster.elect('a');
+      cluster.act('a', (core) => void core.transfer('b'));
+      const [late] = cluster.take((message) => message.type === 'timeoutNow');
+      if (isBehind) cluster.run(1_500);
+      else cluster.act('a', (core) => core.abortTransfer());
+      expect(cluster.core('a').transferringTo).toBeNull();
+      cluster.propose('a', 'x');
+      cluster.settle((message) => isBehind && message.to === 'b' && message.type === 'append');
+      cluster.deliver(late!);
+      cluster.run(300);
+      expect(cluster.status('a')).toContain('a leader term=1');
+      cluster.act('a', (core) => void core.transfer('b'));
+      cluster.run(300);
+      expect(cluster.status('b')).toContain('b leader term=2');
+    }
+  });
+
   test('hazard 29: a learner that does not answer is not promoted; one that has caught up is', () => {
     const cluster = cluster4();
     expect(() => change(cluster, 'addVoter', 'd')).toThrow(/must be a learner/);

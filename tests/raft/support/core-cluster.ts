@@ -290,6 +290,6 @@ export function describe(message: Message): string {
     case 'snapshot':
       return `${head} ${message.snapshot.meta.index}@${message.snapshot.meta.term}`;
     case 'timeoutNow':
-      return head;
+      return `${head} last=${message.lastIndex} round=${message.round}`;
   }
 }

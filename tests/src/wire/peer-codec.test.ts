@@ -90,7 +90,12 @@ const message: fc.Arbitrary<Message> = fc.oneof(
       data: bytes,
     }),
   }),
-  fc.record({ ...envelope, type: fc.constant('timeoutNow') }),
+  fc.record({
+    ...envelope,
+    type: fc.constant('timeoutNow'),
+    lastIndex: fc.maxSafeNat(),
+    round: fc.maxSafeNat(),
+  }),
 );
 
 const text = fc.string({ maxLength: 30 });
@@ -197,18 +202,18 @@ test('what the wire cannot say is an error of ours', () => {
 /** The frame of one message, its header and then these bytes in place of the messages. */
 const withMessages = (...messages: number[]): Uint8Array => {
   const [frame = new Uint8Array()] = encodeMessages(HEADER, [
-    { type: 'timeoutNow', from: 'n1', to: 'n2', term: 1 },
+    { type: 'timeoutNow', from: 'n1', to: 'n2', term: 1, lastIndex: 2, round: 3 },
   ]);
-  // dd 00000001 92 0b 01
-  return Uint8Array.from([...frame.subarray(0, -8), ...messages]);
+  // dd 00000001 94 0b 01 02 03
+  return Uint8Array.from([...frame.subarray(0, -10), ...messages]);
 };
 const id = [0xa2, 0x64, 0x31];
 const appendOf = (...entries: number[]) => [0x91, 0x96, 4, 1, 3, 1, 0, ...entries];
 
 describe('hazard 38: a frame that lies is a protocol_error', () => {
   test('the frame they are made from is right', () => {
-    expect(decodePeerFrame(withMessages(0x91, 0x92, 11, 1))).toMatchObject({
-      messages: [{ type: 'timeoutNow' }],
+    expect(decodePeerFrame(withMessages(0x91, 0x94, 11, 1, 2, 3))).toMatchObject({
+      messages: [{ type: 'timeoutNow', lastIndex: 2, round: 3 }],
     });
     expect(decodePeerFrame(withMessages(...appendOf(0x93, 1, 1, 0xc4, 1, 7)))).toMatchObject({
       messages: [{ type: 'append', entries: [{ index: 4, data: Uint8Array.of(7) }] }],
