@@ -53,6 +53,8 @@ export class CoreState {
   heartbeatElapsedMs = 0;
   /** The leader is known to be gone: stand again soon, not after a whole time-out. */
   leaderGone = false;
+  /** The last term in which it gave way to another that asked for pre-votes too. */
+  yieldedInTerm = -1;
 
   readonly votes = new Map<MemberId, boolean>();
   /** The write that makes the own vote (and the log it speaks for) durable; 0: not a candidate. */
@@ -76,6 +78,8 @@ export class CoreState {
   termStartIndex = 0;
   uncommittedBytes = 0;
   commitMayAdvance = false;
+  /** How long it has had no open sockets to a quorum. */
+  cutOffMs = 0;
   transfer: { readonly to: MemberId; elapsedMs: number; asked: boolean } | null = null;
 
   readonly leaderReads = new LeaderReads();

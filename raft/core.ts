@@ -170,7 +170,6 @@ export class RaftCore {
   peerDown(peer: MemberId): void {
     this.#state.downPeers.add(peer);
     this.#socketClosed(peer);
-    if (this.#state.role === 'leader' && !election.leaderHasQuorumOfSockets(this.#state)) this.stepDown();
   }
 
   /** A new boot id says that the process before it is gone, whatever the sockets did. */
@@ -235,11 +234,13 @@ export class RaftCore {
 
   #lead(): void {
     const core = this.#state;
-    replication.advanceCommit(core);
+    // Without sockets to a quorum it answers nothing: they open again soon, or it steps down.
+    const mayAnswer = leader.hasQuorumOfSockets(core);
+    if (mayAnswer) replication.advanceCommit(core);
     membership.finishChange(core);
     replication.sendAppends(core);
     leader.advanceTransfer(core);
-    replication.confirmReads(core);
+    if (mayAnswer) replication.confirmReads(core);
     membership.leaveIfRemoved(core);
   }
 

@@ -1,6 +1,6 @@
 import { isVoter } from './configuration.ts';
 import type { CoreState } from './core-state.ts';
-import { isQuorum, voteResult } from './quorum.ts';
+import { voteResult } from './quorum.ts';
 import {
   becomeCandidate,
   becomeFollower,
@@ -97,11 +97,16 @@ export function handlePreVote(core: CoreState, message: Of<'preVote'>): void {
   yieldTo(core, message);
 }
 
-/** Of two that ask at once, the one with the lesser claim waits, so that they do not split the vote. */
+/**
+ * Of two that ask at once, the one with the lesser claim waits, so that they do not split the vote. Once a term:
+ * the other may be one that cannot reach a quorum and asks for ever.
+ */
 function yieldTo(core: CoreState, { from, lastIndex, lastTerm }: Of<'preVote'>): void {
-  if (core.role !== 'preCandidate') return;
+  if (core.role !== 'preCandidate' || core.yieldedInTerm === core.term) return;
   const same = lastIndex === core.log.lastIndex && lastTerm === core.log.lastTerm;
-  if (!same || from < core.id) becomeFollower(core, core.term, null);
+  if (same && from > core.id) return;
+  core.yieldedInTerm = core.term;
+  becomeFollower(core, core.term, null);
 }
 
 /** Refuses without taking on the candidate's term (thesis, section 4.2.3). */
@@ -156,9 +161,4 @@ export function leaderIsGone(core: CoreState): void {
   core.leaderGone = true;
   core.leaderId = null;
   core.electionDeadlineMs = core.electionElapsedMs + core.draw(1, core.limits.failoverJitterMs);
-}
-
-/** Without sockets to a quorum a leader answers nothing more. */
-export function leaderHasQuorumOfSockets(core: CoreState): boolean {
-  return isQuorum(core.log.configuration, (id) => id === core.id || !core.downPeers.has(id));
 }

@@ -9,6 +9,13 @@ export function tickLeader(core: CoreState, elapsedMs: number): void {
   const { limits } = core;
   core.heartbeatElapsedMs += elapsedMs;
   for (const progress of core.progress.values()) progress.silentMs += elapsedMs;
+  core.cutOffMs = hasQuorumOfSockets(core) ? 0 : core.cutOffMs + elapsedMs;
+  if (core.cutOffMs >= limits.electionTimeoutMs / 2) {
+    // The others may still follow it: it asks them again as soon as they are reached.
+    core.leaderGone = true;
+    becomeFollower(core, core.term, null);
+    return;
+  }
   if (!hearsQuorum(core)) {
     becomeFollower(core, core.term, null);
     return;
@@ -28,6 +35,11 @@ function hearsQuorum(core: CoreState): boolean {
     core.log.configuration,
     (id) => id === core.id || core.progress.get(id)?.isActive(core.limits) === true,
   );
+}
+
+/** A socket counts as open until one reconnect has failed. */
+export function hasQuorumOfSockets(core: CoreState): boolean {
+  return isQuorum(core.log.configuration, (id) => id === core.id || !core.downPeers.has(id));
 }
 
 /** Begins to hand the leadership over (thesis, section 3.10). Answers why not, or `null`. */

@@ -89,6 +89,7 @@ export function becomeLeader(core: CoreState): void {
   core.leaderGone = false;
   core.candidacyWriteId = 0;
   core.heartbeatElapsedMs = core.limits.heartbeatMs;
+  core.cutOffMs = 0;
   core.transfer = null;
   core.progress.clear();
   core.uncommittedBytes = log.bytesBetween(log.commitIndex, log.lastIndex);

@@ -236,12 +236,23 @@ describe('hazards of elections', () => {
     expect(cluster.core('b').leaderId).toBeNull();
   });
 
-  test('failover: a leader without open sockets to a quorum steps down at once', () => {
-    const cluster = new CoreCluster(THREE);
-    cluster.elect('a');
-    cluster.act('a', (core) => core.peerDown('b'));
-    expect(cluster.core('a').role).toBe('leader');
-    cluster.act('a', (core) => core.peerDown('c'));
-    expect(cluster.core('a').role).toBe('follower');
+  test('failover: a leader without open sockets to a quorum answers nothing, and steps down if they stay closed', () => {
+    for (const opens of [true, false]) {
+      const cluster = new CoreCluster(THREE);
+      cluster.elect('a');
+      cluster.act('a', (core) => core.peerDown('b'));
+      cluster.act('a', (core) => core.peerDown('c'));
+      const commit = cluster.core('a').log.commitIndex;
+      cluster.propose('a', 'x');
+      cluster.act('a', (core) => core.readIndex(1));
+      cluster.run(400);
+      expect(cluster.core('a').role).toBe('leader');
+      expect(cluster.core('a').log.commitIndex).toBe(commit);
+      expect(cluster.of('a').reads).toEqual([]);
+      if (opens) cluster.act('a', (core) => core.peerUp('b', 'boot 1'));
+      cluster.run(100);
+      expect(cluster.status('a')).toContain(opens ? 'a leader term=1' : 'a follower');
+      expect(cluster.of('a').reads).toEqual([{ key: 1, index: opens ? commit : null }]);
+    }
   });
 });
