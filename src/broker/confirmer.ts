@@ -1,59 +1,58 @@
 import type { Clock } from '../../raft/index.ts';
 import type { BrokerClient } from '../client/index.ts';
 import type { LedShard } from './led-shard.ts';
+import { Outbox } from './outbox.ts';
 
-/** Says which opened shards are served now; again with each beat, until their rows show it. */
+interface Confirmed {
+  readonly shard: string;
+  readonly generation: number;
+}
+
+/** Tells the control plane which opened shards this broker serves now; again with each beat, until their rows show it. */
 export class Confirmer {
   readonly #client: BrokerClient;
-  readonly #clock: Clock;
   readonly #led: ReadonlyMap<string, LedShard>;
+  readonly #outbox: Outbox;
   readonly #waiting = new Set<string>();
-  #armed = false;
-  #busy = false;
-  /** Something was opened while a request was under way. */
-  #again = false;
+  /** The generations in requests that have no answer yet. */
+  readonly #underWay = new Map<string, number>();
 
   constructor(client: BrokerClient, clock: Clock, led: ReadonlyMap<string, LedShard>) {
     this.#client = client;
-    this.#clock = clock;
     this.#led = led;
+    this.#outbox = new Outbox(client, clock, (shards) => this.#send(shards));
   }
 
   opened(shard: string): void {
     this.#waiting.add(shard);
-    this.#again = this.#busy;
-    this.#arm();
+    this.#outbox.add(shard);
   }
 
   beat(): void {
-    if (this.#waiting.size > 0) this.#arm();
+    for (const shard of this.#waiting) this.#outbox.add(shard);
   }
 
-  #arm(): void {
-    if (this.#armed || this.#busy) return;
-    this.#armed = true;
-    this.#clock.defer(() => {
-      this.#armed = false;
-      void this.#send();
-    });
-  }
-
-  async #send(): Promise<void> {
-    const shards: { shard: string; generation: number }[] = [];
-    for (const shard of this.#waiting) {
+  #send(shards: readonly string[]): Promise<void> | null {
+    const confirmed: Confirmed[] = [];
+    for (const shard of shards) {
       const row = this.#led.get(shard)?.row;
-      if (row?.state === 'assigning') shards.push({ shard, generation: row.generation });
-      else this.#waiting.delete(shard);
+      if (row?.state !== 'assigning') this.#waiting.delete(shard);
+      else if (this.#underWay.get(shard) !== row.generation) {
+        confirmed.push({ shard, generation: row.generation });
+        this.#underWay.set(shard, row.generation);
+      }
     }
-    if (shards.length === 0) return;
-    this.#again = false;
-    this.#busy = true;
+    return confirmed.length === 0 ? null : this.#confirm(confirmed);
+  }
+
+  async #confirm(confirmed: readonly Confirmed[]): Promise<void> {
     try {
-      await this.#client.confirm(shards);
+      await this.#client.confirm(confirmed);
     } catch {
       // Not connected or not answered: the next beat says it again.
     }
-    this.#busy = false;
-    if (this.#again) this.#arm();
+    for (const { shard, generation } of confirmed) {
+      if (this.#underWay.get(shard) === generation) this.#underWay.delete(shard);
+    }
   }
 }

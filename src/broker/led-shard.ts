@@ -2,26 +2,29 @@ import type { Clock } from '../../raft/index.ts';
 import type { ShardReportMessage, WatchedAssignment } from '../broker-protocol.ts';
 import { EvenkeelError } from '../errors.ts';
 import { RECORDS_PER_MESSAGE, type LeadMessage } from './copy-protocol.ts';
+import {
+  afterEvent,
+  isWhole,
+  openInSync,
+  requiredCopies,
+  setToReport,
+  type InSyncEvent,
+  type InSyncState,
+} from './in-sync.ts';
 import type { StoredRecord } from './record-codec.ts';
 import type { ShardLog } from './record-store.ts';
 
-/** An in-sync copy that has lacked records for so long is reported as out of sync, ms. */
-export const REPLICA_LAG_MS = 10_000;
 /** Records of one append. */
 export const MAX_RECORDS_PER_APPEND = 1_000;
 /** How often a second a copy that is limited to a rate is sent its part. */
 const PARTS_PER_SECOND = 10;
 
-/** A copy as its leader sees it. */
+/** How records get to a copy. What the copy holds is in `InSyncState`. */
 interface Follower {
   readonly incarnation: number;
   send: ((message: LeadMessage) => void) | null;
-  /** It has everything below on disk. */
-  end: number;
   /** Sent and not yet acknowledged. */
   isSending: boolean;
-  /** When it last had everything. */
-  caughtUpAtMs: number;
 }
 
 interface Waiter {
@@ -30,20 +33,13 @@ interface Waiter {
   readonly reject: (error: EvenkeelError) => void;
 }
 
-/** A report that was sent, until the row shows what became of it. */
-interface Proposal {
-  readonly generation: number;
-  readonly added: readonly string[];
-}
-
 /**
- * A shard that this broker leads at one epoch: takes records, carries them to the other copies, acknowledges what
- * every in-sync copy has on disk, and knows what is to be reported.
+ * A shard that this broker leads at one epoch: takes records, sends them to the other copies, acknowledges those that
+ * every required copy has on disk, and says what has to be reported. `InSyncState` decides which copies are required.
  */
 export class LedShard {
   readonly epoch: number;
   readonly log: ShardLog;
-  readonly #self: string;
   readonly #clock: Clock;
   readonly #copyRate: number;
   /** Something that may have to be reported has changed. */
@@ -54,9 +50,8 @@ export class LedShard {
   #row: WatchedAssignment;
   /** What the log held when the epoch began: some of it was acknowledged by the leaders before, and how much is not known. */
   readonly #openedEnd: number;
-  #proposal: Proposal | null = null;
+  #state: InSyncState;
   #appending = 0;
-  #acknowledged = 0;
   #closed = false;
 
   constructor(options: {
@@ -70,7 +65,6 @@ export class LedShard {
     /** The log cannot be read: this broker must stop. */
     readonly onFailure: (error: unknown) => void;
   }) {
-    this.#self = options.self;
     this.#row = options.row;
     this.epoch = options.row.epoch;
     this.log = options.log;
@@ -79,6 +73,8 @@ export class LedShard {
     this.#copyRate = options.copyRate;
     this.#onChange = options.onChange;
     this.#onFailure = options.onFailure;
+    const { self, row, log, clock } = options;
+    this.#state = openInSync({ self, row, end: log.end, nowMs: clock.now() });
   }
 
   get row(): WatchedAssignment {
@@ -87,7 +83,7 @@ export class LedShard {
 
   /** Everything below is on every in-sync copy's disk. */
   get acknowledged(): number {
-    return this.#acknowledged;
+    return this.#state.acknowledged;
   }
 
   /**
@@ -95,17 +91,17 @@ export class LedShard {
    * in-sync copies hold what the log held then, this throws `unavailable` (KIP-207 has the same).
    */
   get readableEnd(): number {
-    if (this.#acknowledged < this.#openedEnd) {
+    if (this.acknowledged < this.#openedEnd) {
       throw new EvenkeelError('unavailable', `${this.#row.shard} has just changed its leader; retry`);
     }
-    return this.#acknowledged;
+    return this.acknowledged;
   }
 
-  /** The row was written anew at the same epoch. */
+  /** The watch shows a newer row of the same epoch. */
   update(row: WatchedAssignment): void {
     this.#row = row;
     for (const id of this.#followers.keys()) if (!row.replicas.includes(id)) this.#followers.delete(id);
-    this.#advance();
+    this.#take({ type: 'row', row, nowMs: this.#clock.now() });
     for (const id of this.#followers.keys()) this.#pump(id);
   }
 
@@ -139,7 +135,7 @@ export class LedShard {
     }
     const done = new Promise<void>((resolve, reject) => this.#waiters.push({ end, resolve, reject }));
     if (this.#closed) this.close();
-    this.#advance();
+    this.#take({ type: 'appended', end, nowMs: this.#clock.now() });
     for (const id of this.#followers.keys()) this.#pump(id);
     await done;
     return end - payloads.length;
@@ -165,9 +161,8 @@ export class LedShard {
       send({ type: 'truncate', shard, epoch: this.epoch, to });
       return;
     }
-    const nowMs = this.#clock.now();
-    this.#followers.set(broker, { incarnation, send, end, isSending: false, caughtUpAtMs: nowMs });
-    this.#advance();
+    this.#followers.set(broker, { incarnation, send, isSending: false });
+    this.#take({ type: 'attached', copy: broker, end, nowMs: this.#clock.now() });
     this.#onChange();
     this.#pump(broker);
   }
@@ -176,94 +171,78 @@ export class LedShard {
     const follower = this.#followers.get(broker);
     if (follower === undefined || follower.incarnation !== incarnation || end > this.log.end) return;
     follower.isSending = false;
-    if (end > follower.end) follower.end = end;
-    const isCaughtUp = follower.end === this.log.end;
-    if (isCaughtUp) follower.caughtUpAtMs = this.#clock.now();
-    this.#advance();
-    if (isCaughtUp) this.#onChange();
+    this.#take({ type: 'acked', copy: broker, end, nowMs: this.#clock.now() });
+    if (isWhole(this.#state, broker)) this.#onChange();
     this.#pump(broker);
   }
 
   /** Its connection is gone. What it has on disk it still has. */
   detach(broker: string, send: (message: LeadMessage) => void): void {
     const follower = this.#followers.get(broker);
-    if (follower?.send === send) follower.send = null;
+    if (follower?.send !== send) return;
+    follower.send = null;
+    this.#take({ type: 'detached', copy: broker });
   }
 
-  /** A broker registered anew: what was known of an older incarnation's copy is void. */
+  /** A broker registered again: what was known of an older incarnation's copy is void. */
   forget(broker: string, olderThan: number): void {
     const follower = this.#followers.get(broker);
     if (follower === undefined || follower.incarnation >= olderThan) return;
     this.#followers.delete(broker);
+    this.#take({ type: 'forgotten', copy: broker, nowMs: this.#clock.now() });
     this.#onChange();
   }
 
   /** Whether its offsets are of use: a move is under way, or a copy is out of sync. */
   get isUnsettled(): boolean {
-    return this.#row.move !== null || this.#row.inSync.length < this.#row.replicas.length;
+    return this.#row.move !== null || this.#state.row.inSync.length < this.#row.replicas.length;
   }
 
   /** Offsets alone. */
   offsets(): ShardReportMessage {
     const followers: Record<string, number> = {};
-    for (const [id, { end }] of this.#followers) followers[id] = end;
-    const { shard, generation } = this.#row;
-    return { shard, generation, leaderOffset: this.log.end, followers };
+    for (const [id, { end }] of this.#state.copies) if (end !== null) followers[id] = end;
+    return {
+      shard: this.#row.shard,
+      generation: this.#state.row.generation,
+      leaderOffset: this.log.end,
+      followers,
+    };
   }
 
   /**
-   * A change of who is in sync, or that the fenced shard is drained; `null`: neither. A copy that the answer adds is
-   * waited for from this very call on.
+   * The change to report now: of the copies in sync, or that the fenced shard is drained; `null` if there is none. The
+   * caller sends it and passes the answer to `answered`; until then there is no other change.
    */
   change(): ShardReportMessage | null {
-    const { inSync, replicas, generation, state, move } = this.#row;
-    if (this.#closed || state === 'assigning') return null;
-    const added = replicas.filter((id) => !inSync.includes(id) && this.#hasAll(id));
-    const kept = inSync.filter((id) => id === this.#self || !this.#lagsTooLong(id));
-    const next = [...kept, ...added];
-    const isDrained =
-      state === 'draining' &&
-      move !== null &&
-      next.includes(move.to) &&
-      this.#appending === 0 &&
-      this.#isWhole(next);
-    if (added.length === 0 && kept.length === inSync.length && !isDrained) return null;
-    this.#proposal = { generation, added };
-    return { ...this.offsets(), inSync: next, ...(isDrained ? { drained: true as const } : {}) };
+    if (this.#closed || this.#row.state === 'assigning' || this.#state.underWay !== null) return null;
+    const change = setToReport(this.#state, this.#clock.now());
+    const inSync = change ?? this.#state.row.inSync;
+    const isDrained = this.#isDrained(inSync);
+    if (change === null && !isDrained) return null;
+    const report = { ...this.offsets(), inSync, ...(isDrained ? { drained: true as const } : {}) };
+    this.#take({ type: 'reported', inSync });
+    return report;
   }
 
-  /** Every copy of the set has every record. */
-  #isWhole(copies: readonly string[]): boolean {
-    return copies.every((id) => id === this.#self || this.#hasAll(id));
+  /** What became of a report that `change` returned. `accepted` is false where no answer came, too. */
+  answered({ generation }: ShardReportMessage, accepted: boolean): void {
+    this.#take({ type: 'answered', generation, accepted });
   }
 
-  #hasAll(id: string): boolean {
-    const follower = this.#followers.get(id);
-    return follower !== undefined && follower.send !== null && follower.end === this.log.end;
+  /** Whether a fenced shard's every record is on all of these copies, the destination among them. */
+  #isDrained(copies: readonly string[]): boolean {
+    const { state, move } = this.#row;
+    if (state !== 'draining' || move === null || !copies.includes(move.to)) return false;
+    return this.#appending === 0 && copies.every((id) => isWhole(this.#state, id));
   }
 
-  #lagsTooLong(id: string): boolean {
-    const follower = this.#followers.get(id);
-    if (follower === undefined || follower.end === this.log.end) return false;
-    return this.#clock.now() - follower.caughtUpAtMs > REPLICA_LAG_MS;
-  }
-
-  /** Copies without whose disk nothing is acknowledged: those in sync, and those just proposed to be. */
-  #required(): readonly string[] {
-    const { inSync, generation } = this.#row;
-    // Until a newer row shows what became of the report, it may have been applied.
-    const added = this.#proposal?.generation === generation ? this.#proposal.added : [];
-    return [...inSync, ...added];
-  }
-
-  #advance(): void {
-    let end = this.log.end;
-    for (const id of this.#required()) {
-      if (id !== this.#self) end = Math.min(end, this.#followers.get(id)?.end ?? 0);
+  #take(event: InSyncEvent): void {
+    this.#state = afterEvent(this.#state, event);
+    const { acknowledged } = this.#state;
+    while (this.#waiters[0] !== undefined && this.#waiters[0].end <= acknowledged) {
+      this.#waiters.shift()?.resolve();
     }
-    if (end <= this.#acknowledged) return;
-    this.#acknowledged = end;
-    while (this.#waiters[0] !== undefined && this.#waiters[0].end <= end) this.#waiters.shift()?.resolve();
   }
 
   /** How much of a copy's log is the same as ours, judged by the epoch of its last record; `end` if all of it is. */
@@ -273,21 +252,24 @@ export class LedShard {
     return Math.min(end - 1, this.log.endOfEpoch(lastEpoch));
   }
 
-  /** Sends the next records, one message at a time; to a copy that is not in sync, at the set rate. */
+  /** Sends the next records, one message at a time; to a copy that is not required, at the set rate. */
   #pump(broker: string): void {
     const follower = this.#followers.get(broker);
-    if (this.#closed || follower === undefined || follower.isSending || follower.end >= this.log.end) return;
-    const { end: from, send } = follower;
-    if (send === null) return;
+    const from = this.#state.copies.get(broker)?.end ?? null;
+    if (this.#closed || follower === undefined || from === null) return;
+    const { send } = follower;
+    if (follower.isSending || send === null || from >= this.log.end) return;
     follower.isSending = true;
-    const limited = !this.#row.inSync.includes(broker);
-    const part = limited ? Math.ceil(this.#copyRate / PARTS_PER_SECOND) : RECORDS_PER_MESSAGE;
+    const isLimited = !requiredCopies(this.#state).includes(broker);
+    const part = isLimited ? Math.ceil(this.#copyRate / PARTS_PER_SECOND) : RECORDS_PER_MESSAGE;
     const count = Math.min(RECORDS_PER_MESSAGE, part);
-    const delayMs = limited ? (Math.min(count, this.log.end - follower.end) / this.#copyRate) * 1_000 : 0;
+    const delayMs = isLimited ? (Math.min(count, this.log.end - from) / this.#copyRate) * 1_000 : 0;
+    const isOver = (): boolean => this.#closed || this.#followers.get(broker) !== follower;
     const go = (): void => {
-      if (this.#closed || this.#followers.get(broker) !== follower) return;
+      if (isOver()) return;
       this.log.read(from, count).then(
         (records: StoredRecord[]) => {
+          if (isOver()) return;
           const { shard } = this.#row;
           const rows = records.map(({ epoch, payload }) => [epoch, payload] as const);
           send({ type: 'records', shard, epoch: this.epoch, from, records: rows });

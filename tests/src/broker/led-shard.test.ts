@@ -18,6 +18,18 @@ const ROW: WatchedAssignment = {
   resourceRevision: 1,
 };
 
+const HAND_OVER = {
+  role: 'leader',
+  from: 'b1',
+  to: 'b3',
+  step: 'fenced',
+  reason: 'balance',
+  copied: true,
+  drops: null,
+  startedAtMs: 0,
+  progressAtMs: 0,
+} as const;
+
 describe('a shard as its leader keeps it', () => {
   let w: BrokerWorld;
   let log: ShardLog;
@@ -103,25 +115,66 @@ describe('a shard as its leader keeps it', () => {
     led.follow('b2', 1, 0, 0, send);
     const append = led.append([payload('a')]);
     await w.run(50);
-    const move = {
-      role: 'leader',
-      from: 'b1',
-      to: 'b3',
-      step: 'fenced',
-      reason: 'balance',
-      copied: true,
-      drops: null,
-      startedAtMs: 0,
-      progressAtMs: 0,
-    } as const;
-    led.update({ ...ROW, state: 'draining', generation: 6, move });
+    led.update({ ...ROW, state: 'draining', generation: 6, move: HAND_OVER });
     await expect(w.settled(led.append([payload('b')]))).rejects.toMatchObject({ code: 'unavailable' });
     led.follow('b3', 1, 1, 5, send);
-    expect(led.change()).toMatchObject({ inSync: ['b1', 'b2', 'b3'] });
-    expect(led.change()).not.toHaveProperty('drained');
+    const report = led.change();
+    expect(report).toMatchObject({ inSync: ['b1', 'b2', 'b3'] });
+    expect(report).not.toHaveProperty('drained');
     led.acknowledge('b2', 1, 1);
+    expect(led.change()).toBeNull();
+    if (report !== null) led.answered(report, false);
     expect(led.change()).toMatchObject({ generation: 6, inSync: ['b1', 'b2', 'b3'], drained: true });
     expect(await w.settled(append)).toBe(0);
+  });
+
+  it('fenced it is not drained while an append that it took before is still being written', async () => {
+    const led = lead({ ...ROW, inSync: ['b1', 'b2', 'b3'] });
+    for (const id of ['b2', 'b3']) led.follow(id, 1, 0, 0, send);
+    const append = led.append([payload('a')]);
+    led.update({ ...ROW, inSync: ['b1', 'b2', 'b3'], state: 'draining', generation: 6, move: HAND_OVER });
+    // The copies hold everything that the log holds by now, and not what is on its way into it.
+    expect(led.change()).toBeNull();
+    await w.run(50);
+    for (const id of ['b2', 'b3']) led.acknowledge(id, 1, 1);
+    expect(led.change()).toMatchObject({ drained: true, leaderOffset: 1 });
+    expect(await w.settled(append)).toBe(0);
+  });
+
+  it('counts a copy out that never reached it in this epoch', async () => {
+    await w.settled(log.append([{ epoch: 3, payload: payload('of an epoch before') }]));
+    const led = lead();
+    await w.run(9_900);
+    expect(led.change()).toBeNull();
+    await w.run(200);
+    expect(led.change()).toMatchObject({ generation: 5, inSync: ['b1'] });
+  });
+
+  it('keeps a copy in sync that lacked nothing for long, at the first append after that', async () => {
+    const led = lead();
+    led.follow('b2', 1, 0, 0, send);
+    await w.run(60_000);
+    const append = led.append([payload('a')]);
+    await w.run(50);
+    expect(led.change()).toBeNull();
+    led.acknowledge('b2', 1, 1);
+    expect(led.change()).toBeNull();
+    expect(await w.settled(append)).toBe(0);
+  });
+
+  it('acknowledges without a copy taken out as soon as the report was accepted, and reports on from there', async () => {
+    const led = lead({ ...ROW, inSync: ['b1', 'b2', 'b3'] });
+    for (const id of ['b2', 'b3']) led.follow(id, 1, 0, 0, send);
+    const append = led.append([payload('a')]);
+    await w.run(50);
+    led.acknowledge('b2', 1, 1);
+    await w.run(10_100);
+    const report = led.change();
+    expect(report).toMatchObject({ inSync: ['b1', 'b2'] });
+    if (report !== null) led.answered(report, true);
+    expect(await isDone(append)).toBe(true);
+    led.acknowledge('b3', 1, 1);
+    expect(led.change()).toMatchObject({ generation: 6, inSync: ['b1', 'b2', 'b3'] });
   });
 
   it('cuts a copy back to where the logs part, by the epochs of their records', async () => {
