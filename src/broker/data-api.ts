@@ -63,9 +63,9 @@ async function append(host: DataHost, { shard, records }: Fields): Promise<objec
     throw new EvenkeelError('invalid_argument', `records must be 1 to ${MAX_RECORDS_PER_APPEND} strings`);
   }
   const led = host.serve(shard);
+  let offset: number;
   try {
-    const offset = await led.append(records.map((text: string) => Buffer.from(text, 'utf8')));
-    return { offset, epoch: led.epoch };
+    offset = await led.append(records.map((text: string) => Buffer.from(text, 'utf8')));
   } catch (error) {
     // A write that failed may be on the disk all the same, and be found by the next leader.
     const refused = error instanceof EvenkeelError && error.code !== 'disk_failed';
@@ -75,6 +75,14 @@ async function append(host: DataHost, { shard, records }: Fields): Promise<objec
       `the disk of the broker that leads ${shard} failed; ask its next leader`,
     );
   }
+  // The copies have the records, but once the lease is over another leader may already have cut them off.
+  if (!stillServes(host, shard, led)) {
+    throw new EvenkeelError(
+      'outcome_unknown',
+      `the lease of ${shard} ended before the answer; resolve its leader and look whether it has the records`,
+    );
+  }
+  return { offset, epoch: led.epoch };
 }
 
 async function read(host: DataHost, { shard, from, limit }: Fields): Promise<object> {
@@ -88,8 +96,10 @@ async function read(host: DataHost, { shard, from, limit }: Fields): Promise<obj
   const end = led.readableEnd;
   const count = Math.min(most, MAX_RECORDS_PER_READ, Math.max(0, end - start));
   const records = await led.log.read(start, count);
-  // The lease may have ended while the disk was read.
-  host.serve(shard);
+  // Meanwhile the lease may have ended, or another leader's log replaced what was read.
+  if (host.serve(shard) !== led) {
+    throw new EvenkeelError('unavailable', `the leader of ${shard} changed during the read; retry`);
+  }
   return {
     records: records.map(({ epoch, payload }, i) => ({
       offset: start + i,
@@ -98,6 +108,15 @@ async function read(host: DataHost, { shard, from, limit }: Fields): Promise<obj
     })),
     end,
   };
+}
+
+/** Whether the shard is served at the same epoch as before something was waited for. */
+function stillServes(host: DataHost, shard: string, led: LedShard): boolean {
+  try {
+    return host.serve(shard) === led;
+  } catch {
+    return false;
+  }
 }
 
 function isCount(value: unknown): value is number {

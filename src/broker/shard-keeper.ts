@@ -101,7 +101,8 @@ export class ShardKeeper {
 
   async #apply(shard: string, row: WatchedAssignment | undefined): Promise<void> {
     const { self, records } = this.#options;
-    if (this.#closed || this.#options.incarnation() === null) return;
+    const incarnation = this.#options.incarnation();
+    if (this.#closed || incarnation === null) return;
     if (row === undefined) {
       this.#stopLeading(shard);
       this.#unfollow(shard);
@@ -115,7 +116,9 @@ export class ShardKeeper {
     if (open !== undefined && (!leads || open.epoch !== row.epoch)) this.#stopLeading(shard);
     if (row.leader === self) this.#unfollow(shard);
     const log = await records.openShard(shard, row.resourceRevision);
-    if (this.#closed || this.#options.view.assignments.get(shard) !== row) return;
+    // The row of an earlier registration gives no right to lead, though no newer row has been seen yet.
+    if (this.#closed || this.#options.incarnation() !== incarnation) return;
+    if (this.#options.view.assignments.get(shard) !== row) return;
     if (leads) this.#lead(row, log);
     else if (row.leader !== self) this.#follow(row, log);
   }
