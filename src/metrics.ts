@@ -1,5 +1,6 @@
 import { Counter, Registry } from 'prom-client';
 import type { Clock } from '../raft/index.ts';
+import { MAX_STATE_BYTES } from './command/index.ts';
 import type { LastPlan, PassStats } from './control/index.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { gauge, type Described, type Labels } from './metrics-gauge.ts';
@@ -82,6 +83,8 @@ function addState(registry: Registry, { state }: ControlPlane): void {
   const add = (name: string, help: string, read: () => number): void =>
     gauge(registry, { name: `state_${name}`, help }, read);
   add('revision', 'Index of the last entry that changed the state', () => state.revision);
+  add('bytes', 'What a snapshot of the state takes', () => state.bytes);
+  add('max_bytes', 'What it may take before growth is refused', () => MAX_STATE_BYTES);
   add('resources', 'Streams and caches', () => state.resources.size);
   add('assignments', 'Shards placed', () => state.assignments.size);
   const brokers = { name: 'state_brokers', help: 'Brokers by lifecycle', labelNames: ['lifecycle'] };

@@ -1,5 +1,6 @@
-import { MAX_BROKERS, MAX_COUNTER, type Command } from '../command/index.ts';
+import { MAX_BROKERS, MAX_COUNTER, MAX_STORE_ID_BYTES, type Command } from '../command/index.ts';
 import type { AssignmentRow, BrokerRow, ClusterState } from '../state/index.ts';
+import { bytesOf, growthProblem } from './growth.ts';
 import { done, refuse, someOf, type Outcome, type Sliced } from './outcome.ts';
 import { rewrite, rowsOn, without, type RowPatch } from './row.ts';
 
@@ -21,6 +22,9 @@ export function* registerBroker(state: ClusterState, { broker }: Of<'registerBro
       `broker ${broker.id}: its incarnation would pass ${MAX_COUNTER}: move the cluster to a new one by export and import`,
     );
   }
+  const longer = before?.imported === true ? 0 : settingsBytes(broker) - settingsBytes(before);
+  const full = growthProblem(state, `broker ${broker.id}`, longer);
+  if (full !== null) return full;
   const drain = before?.drain ?? false;
   const row: Omit<BrokerRow, 'revision'> = {
     ...broker,
@@ -41,6 +45,15 @@ export function* registerBroker(state: ClusterState, { broker }: Of<'registerBro
   }
   return done({ incarnation, lifecycle: row.lifecycle });
 }
+
+/** What a registration may make longer. A broker that comes back as it was is never refused, however full the state is. */
+function settingsBytes(broker: Settings | undefined): number {
+  if (broker === undefined) return 0;
+  const { addresses, labels, zone, storeId } = broker;
+  return bytesOf([addresses, labels, zone, storeId]) + (storeId === null ? MAX_STORE_ID_BYTES : 0);
+}
+
+type Settings = Pick<BrokerRow, 'addresses' | 'labels' | 'zone' | 'storeId'>;
 
 /** The same store: the marks stay, and what it leads is opened anew, a fence of the old process undone. */
 function* comeBack(

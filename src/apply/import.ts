@@ -1,28 +1,38 @@
 import {
   clusterProblems,
-  MAX_BROKERS,
   MAX_KEPT_COUNTER,
-  MAX_RESOURCES,
-  MAX_SHARDS,
+  MAX_STAGED_BYTES,
   type ClusterRows,
   type Command,
 } from '../command/index.ts';
 import type { Assignment } from '../../placement/index.ts';
 import type { ClusterState } from '../state/index.ts';
 import { fileTime, ImportedTimes } from './import-times.ts';
+import { bytesOf, growthProblem } from './growth.ts';
 import { done, refuse, type Outcome, type Sliced } from './outcome.ts';
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>;
 
 /** Keeps one part; no reader sees it until the closing entry. */
 export function importPart(state: ClusterState, { type: _type, ...part }: Of<'importPart'>): Outcome {
-  const rows = state.imports.rowCount + part.brokers.length + part.resources.length + part.assignments.length;
-  const limit = MAX_BROKERS + MAX_RESOURCES + MAX_SHARDS;
-  if (rows > limit) {
-    return refuse('limit_exceeded', `${rows} rows would be staged for imports, at most ${limit} are kept`);
+  const bytes = bytesOf(part);
+  const staged = state.imports.bytes + bytes;
+  if (staged > MAX_STAGED_BYTES) {
+    const message = `staged imports would take ${staged} bytes, at most ${MAX_STAGED_BYTES} are kept: commit or abort one (import.list)`;
+    return refuse('limit_exceeded', message);
   }
-  state.imports.stage(part, state.appliedIndex);
+  const full = growthProblem(state, `part ${part.part} of import ${part.importId}`, bytes);
+  if (full !== null) return full;
+  state.imports.stage(part, { index: state.appliedIndex, timeMs: state.timeMs });
   return done({ part: part.part });
+}
+
+export function abortImport(state: ClusterState, { importId }: Of<'abortImport'>): Outcome {
+  if (!state.imports.has(importId)) {
+    return refuse('not_found', `there is no import ${importId}: it was committed, aborted, or has expired`);
+  }
+  state.imports.drop(importId);
+  return done({ importId });
 }
 
 /** Makes the staged parts the state, all of them or nothing: every check comes before the first write. */

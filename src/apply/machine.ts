@@ -12,7 +12,7 @@ import {
   type StateView,
 } from '../state/index.ts';
 import { registerBroker, removeBroker, setDrain, setLifecycle } from './broker.ts';
-import { importCommit, importPart } from './import.ts';
+import { abortImport, importCommit, importPart } from './import.ts';
 import type { Outcome, Sliced } from './outcome.ts';
 import { placement } from './placement.ts';
 import { setPolicy } from './policy.ts';
@@ -147,6 +147,7 @@ function rowsOf(state: ClusterState, command: Command): number {
     case 'setPolicy':
     case 'abandonShard':
     case 'importPart':
+    case 'abortImport':
     case 'openSession':
       return 1;
   }
@@ -215,6 +216,8 @@ function* dispatch(state: ClusterState, command: Command): Sliced<Outcome> {
       return importPart(state, command);
     case 'importCommit':
       return yield* importCommit(state, command);
+    case 'abortImport':
+      return abortImport(state, command);
     case 'openSession':
       return openSession(state);
   }

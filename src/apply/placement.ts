@@ -1,6 +1,7 @@
 import { refusalOf, writeStep, type Assignment } from '../../placement/index.ts';
 import {
   MAX_DETAIL_CHARS,
+  MAX_PLACED_STATE_BYTES,
   notAShard,
   parseShard,
   type Command,
@@ -48,6 +49,10 @@ function writeRow(state: ClusterState, row: PlacementRow): RowResult {
     stagedIncarnation: current?.stagedIncarnation ?? null,
   });
   if (refusal !== null) return { shard, result: refusal.code, detail: refusal.detail };
+  if (current === undefined && state.bytes > MAX_PLACED_STATE_BYTES) {
+    const detail = `the state has ${state.bytes} bytes, too many for another shard: delete resources first`;
+    return { shard, result: 'limit_exceeded', detail };
+  }
   // What is asked for by hand comes from outside: what moved before is free to make up for it.
   if (row.rule === BY_HAND) state.beginPhase();
   const next = writeStep(current, row, state);

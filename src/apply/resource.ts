@@ -5,9 +5,11 @@ import {
   MAX_SHARDS,
   notAShard,
   parseShard,
+  SHARD_BYTES,
   type Command,
 } from '../command/index.ts';
 import type { ClusterState, ResourceRow } from '../state/index.ts';
+import { bytesOf, growthProblem } from './growth.ts';
 import { done, refuse, type Outcome, type Sliced } from './outcome.ts';
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>;
@@ -20,6 +22,8 @@ export function createResource(state: ClusterState, { resource }: Of<'createReso
   }
   if (state.shardCount + resource.shards > MAX_SHARDS)
     return tooManyShards(state.shardCount + resource.shards);
+  const full = growthProblem(state, key, bytesOf(resource) + resource.shards * SHARD_BYTES);
+  if (full !== null) return full;
   state.putResource({ ...resource, createdRevision: state.appliedIndex });
   return done({ resource: key });
 }
@@ -39,6 +43,9 @@ export function alterResource(state: ClusterState, command: Of<'alterResource'>)
   const labels = patchLabels(row.labels, command.labels ?? {});
   const problem = labelsProblem(key, labels);
   if (problem !== null) return refuse(problem.code, problem.message);
+  const longer = bytesOf(labels) - bytesOf(row.labels);
+  const full = growthProblem(state, key, Math.max(0, longer) + (shards - row.shards) * SHARD_BYTES);
+  if (full !== null) return full;
   state.putResource({
     ...row,
     shards,

@@ -42,6 +42,12 @@ export function liveView(current: () => StateView): StateView {
     get maxGeneration() {
       return current().maxGeneration;
     },
+    get bytes() {
+      return current().bytes;
+    },
+    get stagedImports() {
+      return current().stagedImports;
+    },
     get stateHash() {
       return current().stateHash;
     },

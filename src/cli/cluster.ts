@@ -11,6 +11,7 @@ interface ClusterStatus {
   readonly clusterId: string;
   readonly members: readonly MemberRow[];
   readonly placement: PlacementStatus;
+  readonly state: { readonly bytes: number; readonly maxBytes: number };
 }
 
 const MEMBER_COLUMNS: readonly Column<MemberRow>[] = [
@@ -61,10 +62,11 @@ function statusText(
   status: ClusterStatus & { revision: number; term: number; leaderId: string | null },
   wide: boolean,
 ): string {
-  const { clusterId, revision, term, leaderId, members, placement } = status;
+  const { clusterId, revision, term, leaderId, members, placement, state } = status;
   return [
     `cluster ${clusterId}  revision ${revision}  term ${term}  leader ${leaderId ?? 'none'}`,
     placementText(placement),
+    `state ${Math.ceil((100 * state.bytes) / state.maxBytes)} % full`,
     '',
     table(MEMBER_COLUMNS, members, wide),
   ].join('\n');

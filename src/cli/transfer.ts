@@ -2,8 +2,9 @@ import type { Command } from 'commander';
 import type { AdminClient } from '../client/index.ts';
 import type { Assignment, Broker, ClusterFile, Resource } from '../../placement/index.ts';
 import type { CliEnvironment } from './environment.ts';
-import { render } from './output.ts';
-import { clusterCommand } from './session.ts';
+import type { StagedImportItem } from '../wire/index.ts';
+import { render, table, type Column } from './output.ts';
+import { clusterCommand, type Session } from './session.ts';
 
 /** What the brackets and keys of a part take at most, bytes. */
 const PART_OVERHEAD_BYTES = 64;
@@ -18,21 +19,61 @@ export function addTransfer(program: Command, environment: CliEnvironment): void
       environment.out(render({ data: cluster, text: () => '' }, format === 'yaml' ? 'yaml' : 'json'));
     },
   );
-  clusterCommand(
-    program
-      .command('import')
-      .description('make a cluster file the state of an empty cluster')
-      .requiredOption('-f, --file <path>', 'the cluster file; - is standard input')
-      .option('--overwrite', 'of a used cluster too: what it held is gone'),
-    environment,
-    async ({ client, done }, { file, overwrite }: { file: string; overwrite?: boolean }) => {
-      const cluster = await readClusterFile(environment, file);
-      const answer = await importCluster(client, cluster, overwrite === true);
-      const { brokers, resources, assignments } = cluster;
-      const counts = `${brokers.length} brokers, ${resources.length} resources, ${assignments.length} assignments`;
-      done(`imported ${counts}`, answer);
-    },
-  );
+  addImport(program, environment);
+}
+
+interface ImportOptions {
+  readonly file?: string;
+  readonly overwrite?: boolean;
+  readonly list?: boolean;
+  readonly abort?: string;
+}
+
+function addImport(program: Command, environment: CliEnvironment): void {
+  const command = program
+    .command('import')
+    .description('make a cluster file the state of an empty cluster')
+    .option('-f, --file <path>', 'the cluster file; - is standard input')
+    .option('--overwrite', 'of a used cluster too: what it held is gone')
+    .option('--list', 'show imports that were begun and not finished, instead')
+    .option('--abort <import>', 'give one of those up, instead');
+  clusterCommand(command, environment, async (session, options: ImportOptions) => {
+    const { file, overwrite, list, abort } = options;
+    if ([file, list, abort].filter((given) => given !== undefined).length !== 1) {
+      command.error('error: give one of -f, --file <path>, --list and --abort <import>');
+    }
+    if (file !== undefined) await importFile(session, file, overwrite === true);
+    else if (abort !== undefined) {
+      session.done(
+        `aborted import ${abort}`,
+        await session.client.write('import.abort', { importId: abort }),
+      );
+    } else await listImports(session);
+  });
+}
+
+async function importFile(
+  { client, environment, done }: Session,
+  file: string,
+  overwrite: boolean,
+): Promise<void> {
+  const cluster = await readClusterFile(environment, file);
+  const answer = await importCluster(client, cluster, overwrite);
+  const { brokers, resources, assignments } = cluster;
+  const counts = `${brokers.length} brokers, ${resources.length} resources, ${assignments.length} assignments`;
+  done(`imported ${counts}`, answer);
+}
+
+const STAGED_COLUMNS: readonly Column<StagedImportItem>[] = [
+  { name: 'IMPORT', cell: ({ importId }) => importId },
+  { name: 'PARTS', cell: ({ parts }) => parts },
+  { name: 'ROWS', cell: ({ rows }) => rows },
+  { name: 'EXPIRES IN', cell: ({ expiresInMs }) => `${Math.ceil(expiresInMs / 60_000)} min` },
+];
+
+async function listImports({ client, show }: Session): Promise<void> {
+  const answer = await client.read<{ items: StagedImportItem[] }>('import.list');
+  show({ data: answer, text: (wide) => table(STAGED_COLUMNS, answer.items, wide) });
 }
 
 export async function readClusterFile(environment: CliEnvironment, path: string): Promise<ClusterFile> {
@@ -60,11 +101,17 @@ export async function importCluster(
     'import.begin',
   );
   const parts = splitParts(cluster, maxPartBytes);
-  for (const [part, rows] of parts.entries()) {
-    await client.write('import.part', { importId, part, ...rows });
-  }
   const { policy, timeMs = null } = cluster;
-  return client.write('import.commit', { importId, parts: parts.length, timeMs, policy, overwrite });
+  try {
+    for (const [part, rows] of parts.entries()) {
+      await client.write('import.part', { importId, part, ...rows });
+    }
+    return await client.write('import.commit', { importId, parts: parts.length, timeMs, policy, overwrite });
+  } catch (error) {
+    // Where this fails too the parts expire; where the commit did take effect there is nothing to abort.
+    await client.write('import.abort', { importId }).catch(() => undefined);
+    throw error;
+  }
 }
 
 interface Part {

@@ -14,7 +14,7 @@ export const MAX_REPORT_SHARDS = 10_000;
 export const MAX_BROKERS = 4_096;
 export const MAX_RESOURCES = 100_000;
 export const MAX_SHARDS_PER_RESOURCE = 100_000;
-export const MAX_SHARDS = 1_000_000;
+export const MAX_SHARDS = 500_000;
 export const MAX_REPLICATION_FACTOR = 16;
 export const MAX_WEIGHT = 1_000;
 /** The largest `maxShards` of a broker; `null` means no cap. */
@@ -41,3 +41,17 @@ export const MAX_CONCURRENT_MOVES = 1_000;
 export const MAX_POLICY_NUMBER = 2_147_483_647;
 
 export const MAX_IMPORT_PARTS = 10_000;
+
+/**
+ * What the state may take in a snapshot before what makes it larger is refused. A member that was away is sent one snapshot,
+ * of at most `MAX_SNAPSHOT_BYTES`: what is left up to there is for rows that grow by themselves, as moves and reports come.
+ */
+export const MAX_STATE_BYTES = 192 * 1024 * 1024;
+/** New shards are still placed up to here: their resource was accepted, and counted by `SHARD_BYTES` each. */
+export const MAX_PLACED_STATE_BYTES = 224 * 1024 * 1024;
+/** A shard's row with three copies, its decision, and names of usual length. */
+export const SHARD_BYTES = 400;
+/** What all staged imports may take. */
+export const MAX_STAGED_BYTES = 128 * 1024 * 1024;
+/** By so much, at most, a row grows when its import is committed. */
+export const COMMITTED_ROW_BYTES = 96;

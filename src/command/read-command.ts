@@ -80,6 +80,7 @@ const READERS: Readers = {
     policy: readPolicy(f.fields('policy')),
     overwrite: f.boolean('overwrite'),
   }),
+  abortImport: (f) => ({ type: 'abortImport', importId: f.string('importId') }),
   openSession: () => ({ type: 'openSession' }),
 };
 

@@ -116,6 +116,8 @@ export type Command =
       readonly policy: Policy;
       readonly overwrite: boolean;
     }
+  /** Its parts go. */
+  | { readonly type: 'abortImport'; readonly importId: string }
   | { readonly type: 'openSession' };
 
 /** A planner's step as the log carries it: all of `Step` but the long form of why. */

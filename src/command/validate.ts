@@ -36,6 +36,7 @@ export function commandProblem(command: Command): Problem | null {
     case 'setDrain':
     case 'removeBroker':
     case 'deleteResource':
+    case 'abortImport':
     case 'openSession':
       return null;
   }

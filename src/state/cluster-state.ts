@@ -5,12 +5,15 @@ import { HeldRows } from './held-rows.ts';
 import { Sessions } from './sessions.ts';
 import type { ShardRows } from './shard-map.ts';
 import { ShardSet } from './shard-set.ts';
-import { StagedImports } from './staged-imports.ts';
+import { StagedImports, type StagedImport } from './staged-imports.ts';
 import { ShardTable, Table } from './table.ts';
 import type { AssignmentRow, BrokerRow, Change, ChangeSet, ResourceRow, StateView } from './types.ts';
 
 /** `hashAt` is taken at its multiples, so that members compare under load. */
 export const HASH_INTERVAL = 1_000;
+
+/** The header with the names of the tables, at most. */
+const HEADER_BYTES = 2_048;
 
 /** Everything of the state that is a single value. */
 export interface Header {
@@ -117,6 +120,21 @@ export class ClusterState implements StateView {
     return this.#header.hashAt;
   }
 
+  /** What a snapshot of it takes at most, and little less: counted as rows change. */
+  get bytes(): number {
+    const tables = this.#brokers.bytes + this.#resources.bytes + this.#assignments.bytes;
+    return HEADER_BYTES + tables + this.sessions.bytes + this.imports.bytes;
+  }
+
+  /** Shards whose row is still to come. */
+  get unplacedShards(): number {
+    return this.#shardCount - this.assignments.size;
+  }
+
+  get stagedImports(): readonly StagedImport[] {
+    return this.imports.list();
+  }
+
   get stateHash(): string {
     const { hashAt: _derived, policy, ...counters } = this.#header;
     return this.#hash.digest(hashRow('header', { ...counters, policy: canonicalPolicy(policy) }));
@@ -149,6 +167,8 @@ export class ClusterState implements StateView {
     const view: StateView = {
       ...counters,
       stateHash: this.stateHash,
+      bytes: this.bytes,
+      stagedImports: this.stagedImports,
       brokers: this.#brokers.hold(),
       resources: this.#resources.hold(),
       assignments: this.#assignments.hold(),
@@ -165,6 +185,7 @@ export class ClusterState implements StateView {
     }
     this.#header.appliedIndex = index;
     if (timeMs > this.timeMs) this.#header.timeMs = timeMs;
+    this.imports.expire(this.timeMs);
   }
 
   /** Ends the entry; `null`: no reader can see a change. */

@@ -26,6 +26,8 @@ export class StateHash {
 export interface RowHash {
   readonly a: number;
   readonly b: number;
+  /** At most so many, and little less, has the row as MessagePack. */
+  readonly bytes: number;
 }
 
 /** Plain data: what MessagePack carries. Keys are hashed in their order, so rows come in one canonical order. */
@@ -38,22 +40,29 @@ export function hashRow(table: string, row: Plain): RowHash {
   return mixer.finish();
 }
 
+const MAP_HEADER_BYTES = 3;
+/** Of one UTF-16 unit. */
+const MAX_UTF8_BYTES = 3;
+/** The bits of two UTF-16 units of which none is set where both are ASCII. */
+const NOT_ASCII = 0xff80ff80 | 0;
+
 /** Two multiply-xor lanes with different odd constants, finished by murmur3's avalanche. */
 class Mixer {
   #a = 0x9e3779b9 | 0;
   #b = 0x85ebca6b | 0;
+  #bytes = 0;
 
   value(value: Plain): void {
-    if (value === null) this.#word(1);
-    else if (typeof value === 'boolean') this.#word(value ? 2 : 3);
+    if (value === null) this.#word(1, 1);
+    else if (typeof value === 'boolean') this.#word(value ? 2 : 3, 1);
     else if (typeof value === 'number') this.#number(value);
     else if (typeof value === 'string') this.text(value);
     else if (isList(value)) {
-      this.#word(6);
+      this.#word(6, value.length < 16 ? 1 : 5);
       this.#word(value.length);
       for (const item of value) this.value(item);
     } else {
-      this.#word(7);
+      this.#word(7, MAP_HEADER_BYTES);
       for (const [key, item] of Object.entries(value)) {
         this.text(key);
         this.value(item);
@@ -68,27 +77,34 @@ class Mixer {
     this.#word(text.length);
     let a = this.#a;
     let b = this.#b;
+    let bits = 0;
     for (let i = 0; i < text.length; i += 2) {
       const word = text.charCodeAt(i) | (i + 1 < text.length ? text.charCodeAt(i + 1) << 16 : 0);
+      bits |= word;
       a = mixA(a, word);
       b = mixB(b, word);
     }
     this.#a = a;
     this.#b = b;
+    const isAscii = (bits & NOT_ASCII) === 0;
+    const header = isAscii && text.length < 32 ? 1 : 5;
+    this.#bytes += header + (isAscii ? text.length : MAX_UTF8_BYTES * text.length);
   }
 
   finish(): RowHash {
-    return { a: avalanche(this.#a ^ this.#b), b: avalanche(Math.imul(this.#b, 0x27d4eb2f) + this.#a) };
+    const a = avalanche(this.#a ^ this.#b);
+    return { a, b: avalanche(Math.imul(this.#b, 0x27d4eb2f) + this.#a), bytes: this.#bytes };
   }
 
   /** Every number of the state is a safe integer. */
   #number(value: number): void {
-    this.#word(4);
+    this.#word(4, value < 128 ? 1 : value <= 0xffffffff ? 5 : 9);
     this.#word(value | 0);
     this.#word(Math.floor(value / 0x100000000));
   }
 
-  #word(word: number): void {
+  #word(word: number, bytes = 0): void {
+    this.#bytes += bytes;
     this.#a = mixA(this.#a, word);
     this.#b = mixB(this.#b, word);
   }

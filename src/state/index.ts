@@ -15,12 +15,18 @@ export {
   STEPS,
   ZONE_POLICIES,
 } from './read-rows.ts';
+export { hashRow } from './hash.ts';
 export { errorOf, readResult } from './result.ts';
 export { canonicalValue } from './rows.ts';
-export { MAX_SESSIONS, SESSION_WINDOW } from './sessions.ts';
+export { MAX_SESSION_BYTES, MAX_SESSIONS, SESSION_WINDOW } from './sessions.ts';
 export { decodeInSteps, decodeSnapshot, encodeSnapshot } from './snapshot.ts';
 export { SHARD_NUMBERS, ShardMap, type ShardRows } from './shard-map.ts';
 export { inShardOrder } from './shard-order.ts';
 export { snapshotParts } from './snapshot-parts.ts';
-export { MAX_STAGED_IMPORTS, type ImportPart } from './staged-imports.ts';
+export {
+  IMPORT_EXPIRY_MS,
+  MAX_STAGED_IMPORTS,
+  type ImportPart,
+  type StagedImport,
+} from './staged-imports.ts';
 export * from './types.ts';

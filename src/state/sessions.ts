@@ -7,6 +7,9 @@ export const MAX_SESSIONS = 10_000;
 /** Answers kept of each session; a request below the window is `session_expired`. */
 export const SESSION_WINDOW = 128;
 
+/** What all sessions with their answers may take in a snapshot; past it those unused the longest are forgotten. */
+export const MAX_SESSION_BYTES = 32 * 1024 * 1024;
+
 /** A client's session: its answers are kept so that a retry has one effect and gets the first answer. */
 export interface SessionRow {
   readonly session: number;
@@ -22,7 +25,7 @@ export interface AnswerRow {
   readonly result: CommandResult;
 }
 
-/** The session table: at most 10,000 sessions with 128 answers each (contract, "Admin RPC"). */
+/** The session table: at most 10,000 sessions with 128 answers each, and `MAX_SESSION_BYTES` in all. */
 export class Sessions {
   /** In order of last use, the longest unused first. */
   readonly #sessions: Table<number, SessionRow>;
@@ -43,11 +46,12 @@ export class Sessions {
     return this.#answers.rows;
   }
 
+  get bytes(): number {
+    return this.#sessions.bytes + this.#answers.bytes;
+  }
+
   open(index: number): void {
-    if (this.rows.size >= MAX_SESSIONS) {
-      const [longestUnused] = this.rows.keys();
-      if (longestUnused !== undefined) this.#remove(longestUnused);
-    }
+    if (this.rows.size >= MAX_SESSIONS) this.#removeLongestUnused();
     this.#sessions.put(index, { session: index, lastUsedIndex: index, floor: 0 });
     this.#window.set(index, []);
   }
@@ -65,8 +69,14 @@ export class Sessions {
     if (row !== undefined) this.#sessions.put(session, { ...row, lastUsedIndex: index });
   }
 
+  /** For a session just touched: it is the last to be forgotten. */
   keep(session: number, n: number, result: CommandResult): void {
     this.#insert({ session, n, result });
+    this.#cutWindow(session);
+    while (this.bytes > MAX_SESSION_BYTES && this.rows.size > 1) this.#removeLongestUnused();
+  }
+
+  #cutWindow(session: number): void {
     const window = this.#windowOf(session);
     if (window.length <= SESSION_WINDOW) return;
     const oldest = window.shift();
@@ -93,6 +103,11 @@ export class Sessions {
     while (at > 0 && (window[at - 1] ?? 0) > row.n) at--;
     window.splice(at, 0, row.n);
     this.#answers.put(answerKey(row.session, row.n), row);
+  }
+
+  #removeLongestUnused(): void {
+    const [longestUnused] = this.rows.keys();
+    if (longestUnused !== undefined) this.#remove(longestUnused);
   }
 
   #remove(session: number): void {

@@ -195,6 +195,7 @@ function readPart(value: unknown, path: string): StagedPart {
     importId: f.string('importId'),
     part: f.integer('part'),
     firstIndex: f.integer('firstIndex'),
+    stagedAtMs: f.integer('stagedAtMs'),
     brokers: f.list('brokers', readBroker),
     resources: f.list('resources', readResource),
     assignments: f.list('assignments', readAssignment),

@@ -6,6 +6,9 @@ import { Table } from './table.ts';
 /** Imports under way at once; one more drops the oldest. */
 export const MAX_STAGED_IMPORTS = 4;
 
+/** An import that gets no part for so long, in cluster time, is dropped. */
+export const IMPORT_EXPIRY_MS = 60 * 60 * 1_000;
+
 export interface ImportPart {
   readonly importId: string;
   readonly part: number;
@@ -14,15 +17,28 @@ export interface ImportPart {
   readonly assignments: readonly Assignment[];
 }
 
-/** A part, and the log index of its import's first part. */
+/** A part, with the log index of its import's first part. */
 export interface StagedPart extends ImportPart {
   readonly firstIndex: number;
+  /** Cluster time at which it was staged. */
+  readonly stagedAtMs: number;
+}
+
+/** An import whose closing entry has not come, as readers see it. */
+export interface StagedImport {
+  readonly importId: string;
+  /** Log index of its first part. */
+  readonly firstIndex: number;
+  readonly parts: number;
+  readonly rows: number;
+  readonly lastPartAtMs: number;
 }
 
 interface Import {
-  /** Log index of its first part. */
   readonly firstIndex: number;
   readonly parts: Set<number>;
+  rows: number;
+  lastPartAtMs: number;
 }
 
 /** The parts of imports whose closing entry has not come: in the state, and in no reader's view. */
@@ -39,28 +55,43 @@ export class StagedImports {
     return this.#parts.rows;
   }
 
-  /** Rows staged in all. */
-  get rowCount(): number {
-    let count = 0;
-    for (const part of this.parts.values()) {
-      count += part.brokers.length + part.resources.length + part.assignments.length;
-    }
-    return count;
+  /** What all parts take in a snapshot. */
+  get bytes(): number {
+    return this.#parts.bytes;
+  }
+
+  /** The oldest first. */
+  list(): StagedImport[] {
+    return [...this.#imports]
+      .map(([importId, { parts, ...rest }]) => ({ importId, ...rest, parts: parts.size }))
+      .sort((a, b) => a.firstIndex - b.firstIndex);
+  }
+
+  has(importId: string): boolean {
+    return this.#imports.has(importId);
   }
 
   /** Keeps one part; the same part again replaces it. One import too many drops the oldest, which then cannot commit. */
-  stage(part: ImportPart, index: number): void {
+  stage(part: ImportPart, { index, timeMs }: { index: number; timeMs: number }): void {
     let found = this.#imports.get(part.importId);
     if (found === undefined) {
-      if (this.#imports.size >= MAX_STAGED_IMPORTS) {
-        const [oldest] = [...this.#imports].sort(([, a], [, b]) => a.firstIndex - b.firstIndex);
-        if (oldest !== undefined) this.drop(oldest[0]);
-      }
-      found = { firstIndex: index, parts: new Set() };
+      const [oldest] = this.list();
+      if (oldest !== undefined && this.#imports.size >= MAX_STAGED_IMPORTS) this.drop(oldest.importId);
+      found = { firstIndex: index, parts: new Set(), rows: 0, lastPartAtMs: timeMs };
       this.#imports.set(part.importId, found);
     }
+    const row = { ...part, firstIndex: found.firstIndex, stagedAtMs: timeMs };
+    const replaced = this.#parts.put(partKey(part.importId, part.part), row);
     found.parts.add(part.part);
-    this.#parts.put(partKey(part.importId, part.part), { ...part, firstIndex: found.firstIndex });
+    found.rows += rowsOf(part) - (replaced === undefined ? 0 : rowsOf(replaced));
+    found.lastPartAtMs = Math.max(found.lastPartAtMs, timeMs);
+  }
+
+  /** Drops the imports that got no part for `IMPORT_EXPIRY_MS`. */
+  expire(nowMs: number): void {
+    for (const { importId, lastPartAtMs } of this.list()) {
+      if (nowMs - lastPartAtMs >= IMPORT_EXPIRY_MS) this.drop(importId);
+    }
   }
 
   /** Parts `0` to `count - 1` of an import; `null` where one is missing or there are others. */
@@ -81,9 +112,13 @@ export class StagedImports {
   }
 
   /** Puts back what a snapshot held, the oldest import first. */
-  load({ firstIndex, ...part }: StagedPart): void {
-    this.stage(part, firstIndex);
+  load({ firstIndex, stagedAtMs, ...part }: StagedPart): void {
+    this.stage(part, { index: firstIndex, timeMs: stagedAtMs });
   }
+}
+
+function rowsOf({ brokers, resources, assignments }: ImportPart): number {
+  return brokers.length + resources.length + assignments.length;
 }
 
 function partKey(importId: string, part: number): string {

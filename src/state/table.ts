@@ -23,6 +23,7 @@ abstract class HashedRows<Key, Row> {
   readonly #name: string;
   readonly #canonical: (row: Row) => Plain;
   #held: Held<Key, Row> | null = null;
+  #bytes = 0;
 
   constructor(
     { rows, hashes }: { rows: Store<Key, Row>; hashes: Store<Key, RowHash> },
@@ -39,6 +40,11 @@ abstract class HashedRows<Key, Row> {
     this.#held = null;
   }
 
+  /** What its rows take in a snapshot, counted as they change. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   /** Answers the row it replaces. */
   put(key: Key, row: Row): Row | undefined {
     const previous = this.#rows.get(key);
@@ -46,6 +52,7 @@ abstract class HashedRows<Key, Row> {
     this.#uncount(key);
     const hash = hashRow(this.#name, this.#canonical(row));
     this.#hash.add(hash);
+    this.#bytes += hash.bytes;
     this.#hashes.set(key, hash);
     this.#rows.set(key, row);
     return previous;
@@ -68,7 +75,9 @@ abstract class HashedRows<Key, Row> {
 
   #uncount(key: Key): void {
     const hash = this.#hashes.get(key);
-    if (hash !== undefined) this.#hash.remove(hash);
+    if (hash === undefined) return;
+    this.#hash.remove(hash);
+    this.#bytes -= hash.bytes;
   }
 }
 

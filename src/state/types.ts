@@ -1,6 +1,7 @@
 import type { Assignment, Broker, Policy, Reason, Resource, StepName } from '../../placement/index.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { ShardRows } from './shard-map.ts';
+import type { StagedImport } from './staged-imports.ts';
 
 /** A broker as the replicated state holds it: the planner's fields and what only clients ask for. */
 export interface BrokerRow extends Broker {
@@ -65,6 +66,10 @@ export interface StateView {
   readonly maxGeneration: number;
   /** Log index of the last change to a broker, a resource or the policy, or request by hand: what has moved counts from there on. */
   readonly phase: number;
+  /** What a snapshot of the state takes at most, and little less; equal on all members at equal appliedIndex. */
+  readonly bytes: number;
+  /** Imports whose closing entry has not come, the oldest first. */
+  readonly stagedImports: readonly StagedImport[];
   /** Hex, 16 digits; equal on all members at equal appliedIndex. */
   readonly stateHash: string;
   /** At the last multiple of 1,000 applied. */

@@ -14,3 +14,4 @@ export type { BrokerItem } from './rpc-broker.ts';
 export type { ResourceItem } from './rpc-resource.ts';
 export type { MoveItem } from './rpc-move.ts';
 export type { ReplicationRow } from './rpc-replication.ts';
+export type { StagedImportItem } from './rpc-import.ts';

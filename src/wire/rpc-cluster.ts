@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ControlPlane } from '../control-plane.ts';
+import { MAX_STATE_BYTES } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import { countReplication, sumReplication } from './rpc-replication.ts';
 import { counterSchema } from './rpc-schemas.ts';
@@ -7,6 +8,9 @@ import { defineRead, type RpcContext } from './rpc-types.ts';
 
 /** The longest one member, or the leader, may take to say how it is, ms: an unreachable one must not hold the answer up. */
 const MEMBER_TIMEOUT_MS = 1_000;
+
+/** Health says so from here on, %. */
+const MAX_STATE_PERCENT = 80;
 
 const hashAt = z.object({ index: counterSchema, hash: z.string() });
 const nodeStatus = z.object({
@@ -92,11 +96,17 @@ const status = defineRead({
   name: 'cluster.status',
   summary: 'Every member as it sees itself, and where placement stands',
   params: {},
-  answer: { clusterId: z.string(), members: z.array(memberRow), placement: placementStatus },
+  answer: {
+    clusterId: z.string(),
+    members: z.array(memberRow),
+    placement: placementStatus,
+    state: z.object({ bytes: counterSchema, maxBytes: counterSchema }),
+  },
   http: { verb: 'GET', path: '/cluster/status' },
   async handler(context) {
     const [members, placement] = await Promise.all([askMembers(context), askPlacement(context)]);
-    return { clusterId: context.plane.clusterId, members, placement };
+    const { clusterId, state } = context.plane;
+    return { clusterId, members, placement, state: { bytes: state.bytes, maxBytes: MAX_STATE_BYTES } };
   },
 });
 
@@ -116,6 +126,7 @@ const health = defineRead({
       leaderCheck(context.plane),
       membersCheck(members),
       hashesCheck(members),
+      sizeCheck(context.plane),
       ...(await shardChecks(context)),
       placement,
     ];
@@ -136,6 +147,18 @@ function membersCheck(members: readonly MemberRow[]): HealthCheck {
       ? `all ${members.length} members are ready`
       : lacking.map(({ id, role }) => `${id} is ${role === 'unreachable' ? role : 'behind'}`).join(', ');
   return { name: 'members', ok: lacking.length === 0, detail };
+}
+
+/** Past its bound the state takes nothing new; a person has to make it smaller, before that. */
+function sizeCheck({ state }: ControlPlane): HealthCheck {
+  const percent = Math.ceil((100 * state.bytes) / MAX_STATE_BYTES);
+  const ok = percent <= MAX_STATE_PERCENT;
+  const advice = ok ? '' : ': delete resources, shorten labels or abort imports before it is full';
+  return {
+    name: 'stateSize',
+    ok,
+    detail: `the state takes ${percent} % of its ${MAX_STATE_BYTES} bytes${advice}`,
+  };
 }
 
 /** Members at the same index must hold the same state: a difference is a broken invariant. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { exportCluster } from '../cluster-file/index.ts';
 import { MAX_IMPORT_PARTS } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
+import { IMPORT_EXPIRY_MS } from '../state/index.ts';
 import { inTurns } from './rpc-per-revision.ts';
 import {
   assignmentRowSchema,
@@ -111,4 +112,43 @@ const commit = defineWrite({
   },
 });
 
-export const IMPORT_METHODS = [exported, begin, part, commit];
+const stagedImport = z.object({
+  importId,
+  parts: counterSchema,
+  rows: counterSchema,
+  expiresInMs: counterSchema,
+});
+export type StagedImportItem = z.output<typeof stagedImport>;
+
+const list = defineRead({
+  name: 'import.list',
+  summary:
+    'Imports that are staged and neither committed nor aborted; each expires an hour after its last part',
+  params: {},
+  answer: { items: z.array(stagedImport) },
+  http: { verb: 'GET', path: '/imports' },
+  handler({ plane }) {
+    const nowMs = plane.clusterTimeMs();
+    const items = plane.state.stagedImports.map(({ importId: id, parts, rows, lastPartAtMs }) => ({
+      importId: id,
+      parts,
+      rows,
+      expiresInMs: Math.max(0, lastPartAtMs + IMPORT_EXPIRY_MS - nowMs),
+    }));
+    return { items };
+  },
+});
+
+const abort = defineWrite({
+  name: 'import.abort',
+  summary: 'Drop the staged parts of an import',
+  params: { importId },
+  answer: {},
+  http: { verb: 'DELETE', path: '/imports/{importId}' },
+  async handler(context, { importId: id }) {
+    const { revision } = await context.propose({ type: 'abortImport', importId: id });
+    return { revision };
+  },
+});
+
+export const IMPORT_METHODS = [exported, begin, part, commit, list, abort];

@@ -80,6 +80,7 @@ describe('tables', () => {
       'cluster status',
       `cluster test  revision 2  term 3  leader n1
 placement not level  leader moves left 1  in flight 1
+state 1 % full
 
 ID  ADDRESS         ROLE    VOTER  READY  TERM  COMMIT  APPLIED
 n1  127.0.0.1:7501  leader  yes    yes       3       2        2
@@ -180,6 +181,7 @@ n1  127.0.0.1:7501  yes
       '[+] leader: n1 leads term 3',
       '[+] members: all 1 members are ready',
       '[+] hashes: members at equal indexes hold equal states',
+      '[+] stateSize: the state takes 1 % of its 201326592 bytes',
       '[+] leaders: 0 shards without a serving leader',
       '[-] copies: 1 shards short of in-sync copies',
       '[+] placement: no shard waits for room or for a broker',

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { AdminNode } from '../../support/admin-node.ts';
 import { runCli } from '../../support/cli.ts';
-import { assignmentRow, brokerRow } from '../apply/harness.ts';
+import { assignmentRow, brokerRow, importOf } from '../apply/harness.ts';
 
 let node: AdminNode;
 beforeEach(async () => {
@@ -45,6 +45,27 @@ describe('import and export', () => {
     expect(parse((await cli(['export', '-o', 'yaml'])).out)).toEqual(file);
     const again = await cli(['import', '-f', '-', '--overwrite'], { '-': out });
     expect(again.code).toBe(0);
+  });
+
+  it('an import that was begun is listed, and can be given up', async () => {
+    const [part] = importOf({ brokers: [brokerRow('b1'), brokerRow('b2')] }, { importId: '44' });
+    node.plane.harness.ok(part);
+    const listed = await cli(['import', '--list']);
+    expect(listed.out).toBe('IMPORT  PARTS  ROWS  EXPIRES IN\n44          1     2  60 min\n');
+    expect(JSON.parse((await cli(['import', '--list', '-o', 'json'])).out)).toMatchObject({
+      items: [{ importId: '44', parts: 1, rows: 2, expiresInMs: 3_600_000 }],
+    });
+    expect(await cli(['import', '--abort', '44'])).toMatchObject({ code: 0, note: 'aborted import 44\n' });
+    expect(node.plane.state.stagedImports).toEqual([]);
+    expect((await cli(['import', '--abort', '44'])).code).toBe(3);
+    expect((await cli(['import'])).code).toBe(2);
+    expect((await cli(['import', '--list', '--abort', '44'])).code).toBe(2);
+  });
+
+  it('an import that is refused leaves nothing staged', async () => {
+    node.plane.harness.register('b9');
+    expect((await cli(['import', '-f', 'c.json'], { 'c.json': JSON.stringify(small) })).code).toBe(4);
+    expect(node.plane.state.stagedImports).toEqual([]);
   });
 
   it('a used cluster is replaced only where it is asked for', async () => {

@@ -155,7 +155,7 @@ describe('ShardTable', () => {
     const digest = (write: (table: ShardTable<Row>) => void): string => {
       const hash = new StateHash();
       write(new ShardTable<Row>(hash, 'row', (row) => ({ ...row })));
-      return hash.digest({ a: 0, b: 0 });
+      return hash.digest({ a: 0, b: 0, bytes: 0 });
     };
     const [one, two] = ['stream:s/0', 'stream:s/1'].map((shard) => ({ shard, value: 1 })) as [Row, Row];
     const straight = digest((table) => void [one, two].map((row) => table.put(row.shard, row)));

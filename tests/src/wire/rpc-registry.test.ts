@@ -18,6 +18,7 @@ beforeAll(async () => {
     ],
   };
   for (const command of importOf(rows)) node.plane.harness.ok(command);
+  node.plane.harness.ok(importOf({}, { importId: '9' })[0]);
   const emptyPlan: Pick<Plan, 'steps' | 'waiting'> = { steps: [], waiting: [] };
   node.plane.serve('placement.plan', async () => emptyPlan);
   node.plane.serve('raft.transfer', async () => ({ from: 'n2', to: 'n1', term: 3 }));
@@ -73,6 +74,8 @@ const GOOD: Record<string, Record<string, unknown>> = {
   'import.begin': {},
   'import.part': { importId: '1', part: 0 },
   'import.commit': { importId: '1', parts: 1, timeMs: 7, policy: DEFAULT_POLICY, overwrite: true },
+  'import.list': {},
+  'import.abort': { importId: '9' },
 };
 
 const PUSHING = ['watch', 'unwatch'];
