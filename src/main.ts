@@ -8,7 +8,7 @@ const program = buildProgram(environment);
 const [, , name] = process.argv;
 if (name === 'completion' || !program.commands.some((command) => command.name() === name)) {
   const { addServe } = await import('./serve.ts');
-  addServe(program);
+  addServe(program, environment);
 }
 const code = await runProgram(program, process.argv, environment);
 // Output to a pipe may still be on its way: the process ends by itself, and at the latest once that is written.

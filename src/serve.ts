@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { CliExit } from './cli/index.ts';
+import { CliExit, type CliEnvironment } from './cli/index.ts';
 import { createSystemClock } from './clock.ts';
 import { readServeConfig, SERVE_OPTIONS, type ServeConfig } from './config.ts';
 import { WorkerPlanner } from './control/index.ts';
@@ -15,13 +15,18 @@ import { startNode, type RunningNode } from './server.ts';
 /** The node stopped itself: a failed disk or a broken invariant. */
 const EXIT_STOPPED_ITSELF = 70;
 
+/** The signal that asked the node to end. */
+interface Interrupt {
+  readonly signal: string;
+}
+
 /** `evenkeel serve`: one control-plane node in this process until a signal ends it. */
-export function addServe(program: Command): void {
+export function addServe(program: Command, environment: CliEnvironment): void {
   const command = program
     .command('serve')
     .description('run one control-plane node')
     .action(async (flags: Record<string, unknown>) => {
-      throw new CliExit(await serve(configOf(command, flags)));
+      throw new CliExit(await serve(configOf(command, flags), environment));
     });
   for (const { flag, value, environment, description, fallback } of SERVE_OPTIONS) {
     const ending = fallback === null || fallback === '' ? '' : `; ${fallback} unless given`;
@@ -39,12 +44,14 @@ function configOf(command: Command, flags: Readonly<Record<string, unknown>>): S
   }
 }
 
-async function serve(config: ServeConfig): Promise<number> {
+async function serve(config: ServeConfig, environment: CliEnvironment): Promise<number> {
   const logger = createLogger({ level: config.logLevel, node: config.nodeId });
-  const signal = new Promise<'signal'>((resolve) => {
-    process.once('SIGINT', () => resolve('signal'));
-    process.once('SIGTERM', () => resolve('signal'));
+  const interrupted = new Promise<Interrupt>((resolve) => {
+    environment.onInterrupt((signal) => resolve({ signal }));
   });
+  environment.onOutputLost((code) =>
+    logger.warn({ code }, 'standard output cannot be written; the node goes on without it'),
+  );
   let stoppedItself: (error: Error) => void = () => {};
   const fatal = new Promise<Error>((resolve) => (stoppedItself = resolve));
   const forget = onOwnFault((error) => {
@@ -63,21 +70,24 @@ async function serve(config: ServeConfig): Promise<number> {
     processMetrics: createProcessMetrics(config.nodeId),
     onFatal: (error) => stoppedItself(error),
   });
-  let node: RunningNode | 'signal' | Error;
+  let node: RunningNode | Interrupt | Error;
   try {
-    node = await Promise.race([starting, signal, fatal]);
+    node = await Promise.race([starting, interrupted, fatal]);
   } catch (error) {
     if (!(error instanceof EvenkeelError)) throw error;
     logger.fatal({ code: error.code }, error.message);
     return ERRORS[error.code].exit;
   }
-  // A node that still waits for its group has promised nothing: it may simply end.
-  if (node === 'signal') return 0;
   if (node instanceof Error) return EXIT_STOPPED_ITSELF;
-  process.stdout.write(`ready node=${config.nodeId} listen=${node.address}\n`);
-  const ended = await Promise.race([fatal, signal]);
-  if (ended !== 'signal') return EXIT_STOPPED_ITSELF;
-  logger.info({}, 'stopping');
+  if ('signal' in node) {
+    // A node that still waits for its group has promised nothing: it may simply end.
+    logger.info(node, 'stopping before the node was ready');
+    return 0;
+  }
+  environment.out(`ready node=${config.nodeId} listen=${node.address}\n`);
+  const ended = await Promise.race([fatal, interrupted]);
+  if (!('signal' in ended)) return EXIT_STOPPED_ITSELF;
+  logger.info(ended, 'stopping');
   await node.stop();
   forget();
   return 0;

@@ -53,7 +53,10 @@ async function runBroker(environment: CliEnvironment, options: RunOptions): Prom
   const { createLevelDisk } = await import('../disk-level.ts');
   const { createLogger } = await import('../logger.ts');
   const log = createLogger({ level: options.logLevel, node: id });
-  const interrupted = new Promise<null>((resolve) => void environment.onInterrupt(() => resolve(null)));
+  const interrupted = new Promise<string>((resolve) => void environment.onInterrupt(resolve));
+  environment.onOutputLost((code) =>
+    log.warn({ code }, 'standard output cannot be written; the broker goes on without it'),
+  );
   let stoppedItself: (reason: Error) => void = () => undefined;
   const stopped = new Promise<Error>((resolve) => (stoppedItself = resolve));
   onOwnFault((error) => stoppedItself(error));
@@ -79,7 +82,8 @@ async function runBroker(environment: CliEnvironment, options: RunOptions): Prom
   const started = await Promise.race([broker.start(), stopped]);
   if (!(started instanceof Error)) environment.out(`ready broker=${id} listen=${started.address}\n`);
   const reason = await Promise.race([interrupted, stopped]);
-  if (reason === null) {
+  if (typeof reason === 'string') {
+    log.info({ signal: reason }, 'stopping');
     await broker.stop();
     return;
   }

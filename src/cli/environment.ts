@@ -10,6 +10,9 @@ import { openStandardOutput } from './standard-output.ts';
 /** The exit code where standard output cannot be written. */
 const OUTPUT_FAILED = 1;
 
+/** Each asks for an orderly end. Node takes no notice of `nohup`: without a listener SIGHUP would end the process at once. */
+const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /** What a command touches of the world; tests give their own. */
 export interface CliEnvironment {
   readonly net: Net;
@@ -23,8 +26,13 @@ export interface CliEnvironment {
   readonly terminal: boolean;
   /** A file's text; `-` is standard input. Rejects with `not_found` or `invalid_argument`. */
   readonly readText: (path: string) => Promise<string>;
-  /** Calls back at the first SIGINT or SIGTERM. The answer takes the callback back. */
-  readonly onInterrupt: (callback: () => void) => () => void;
+  /** Calls back at the first SIGINT, SIGTERM or SIGHUP. Returns what takes the callback back. */
+  readonly onInterrupt: (callback: (signal: string) => void) => () => void;
+  /**
+   * For what runs on without its output: from here on a failed write of it calls back, with the system's code, and ends
+   * nothing.
+   */
+  readonly onOutputLost: (callback: (code: string) => void) => void;
 }
 
 /** The environment of this process. */
@@ -34,7 +42,8 @@ export interface ProcessEnvironment extends CliEnvironment {
 }
 
 export function processEnvironment(): ProcessEnvironment {
-  const output = openStandardOutput(outputFailed);
+  let onLost: (code: string) => void = outputFailed;
+  const output = openStandardOutput((code) => onLost(code));
   return {
     net: createWebSocketNet(),
     clock: createSystemClock(),
@@ -45,13 +54,12 @@ export function processEnvironment(): ProcessEnvironment {
     terminal: process.stdout.isTTY,
     readText,
     onInterrupt(callback) {
-      process.once('SIGINT', callback);
-      process.once('SIGTERM', callback);
+      for (const signal of INTERRUPTS) process.once(signal, callback);
       return () => {
-        process.removeListener('SIGINT', callback);
-        process.removeListener('SIGTERM', callback);
+        for (const signal of INTERRUPTS) process.removeListener(signal, callback);
       };
     },
+    onOutputLost: (callback) => void (onLost = callback),
   };
 }
 

@@ -11,19 +11,23 @@ export interface StandardOutput {
 }
 
 /**
- * Opens this process's standard output. A failed write is reported once, by `onFailure`, with the system's code
+ * Opens this process's standard output. The first write that fails is reported by `onFirstFailure`, with the system's code
  * (`EPIPE`, `ENOSPC`): whoever reads half a file must not be told that the command succeeded.
- *
- * @param onFailure does not return: what the command still has to say has nowhere to go.
  */
-export function openStandardOutput(onFailure: (code: string) => never): StandardOutput {
+export function openStandardOutput(onFirstFailure: (code: string) => void): StandardOutput {
+  let hasFailed = false;
+  const onFailure = (code: string): void => {
+    if (hasFailed) return;
+    hasFailed = true;
+    onFirstFailure(code);
+  };
   const stat = fstatSync(STANDARD_OUTPUT);
   const isFile = stat.isFile() || (stat.isCharacterDevice() && !process.stdout.isTTY);
   return isFile ? fileOutput(onFailure, stat.isFile()) : streamOutput(onFailure);
 }
 
 /** `process.stdout` of a file writes a chunk once and ignores how much of it the disk took. */
-function fileOutput(onFailure: (code: string) => never, isRegular: boolean): StandardOutput {
+function fileOutput(onFailure: (code: string) => void, isRegular: boolean): StandardOutput {
   const attempt = (run: () => void): void => {
     try {
       run();
@@ -45,7 +49,7 @@ function fileOutput(onFailure: (code: string) => never, isRegular: boolean): Sta
   };
 }
 
-function streamOutput(onFailure: (code: string) => never): StandardOutput {
+function streamOutput(onFailure: (code: string) => void): StandardOutput {
   process.stdout.on('error', (error) => onFailure(codeOf(error)));
   return {
     write: (text) => void process.stdout.write(text),

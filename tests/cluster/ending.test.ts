@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Cluster, MAIN, rpc, until } from '../support/cluster.ts';
 
@@ -42,6 +45,41 @@ describe('how a node ends', () => {
     });
   });
 
+  it('ends on SIGHUP as on SIGTERM, and names the signal', async () => {
+    cluster = await Cluster.start();
+    const leader = await cluster.leader();
+    const process = cluster.nodes[leader];
+    const exit = await process?.kill('SIGHUP');
+    cluster.nodes[leader] = null;
+    expect(exit).toEqual({ code: 0, signal: null });
+    expect(process?.stderr).toContain('handed the leadership over');
+    expect(process?.stderr).toMatch(/"signal":"SIGHUP","msg":"stopping"/);
+  });
+
+  it('serves on, as a broker does, where nobody reads its standard output', async () => {
+    cluster = new Cluster({ nodes: 1 });
+    await cluster.reservePorts();
+    const node = unread(cluster.serveArguments(0));
+    const address = cluster.address(0);
+    const directory = mkdtempSync(join(tmpdir(), 'evenkeel-unread-'));
+    const args = ['--id', 'b1', '--cluster-id', cluster.clusterId, '--data-dir', directory];
+    const broker = unread(['broker', 'run', ...args, '--endpoints', address]);
+    try {
+      await until('the broker to be live', async () => {
+        const { items } = await rpc<{ items: { lifecycle: string }[] }>(address, 'broker.list');
+        return items[0]?.lifecycle === 'live';
+      });
+      for (const each of [broker, node]) {
+        await until('its warning', async () => each.stderr().includes('standard output cannot be written'));
+        each.process.kill('SIGTERM');
+        expect(await each.exit).toBe(0);
+      }
+    } finally {
+      for (const each of [broker, node]) each.process.kill('SIGKILL');
+      rmSync(directory, { recursive: true });
+    }
+  });
+
   it('stops itself with 70 and says why once its disk takes no more', async () => {
     cluster = new Cluster({ nodes: 1 });
     await cluster.reservePorts();
@@ -80,3 +118,13 @@ describe('how a node ends', () => {
     }
   });
 });
+
+/** The command in a process whose standard output nobody reads any more. */
+function unread(args: readonly string[]) {
+  const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  child.stdout.destroy();
+  let text = '';
+  child.stderr.setEncoding('utf8').on('data', (more: string) => (text += more));
+  const exit = once(child, 'exit').then(([code]) => code as number | null);
+  return { process: child, exit, stderr: () => text };
+}

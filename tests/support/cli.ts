@@ -21,7 +21,7 @@ export interface CliOptions {
 export async function runCli(args: readonly string[], options: CliOptions = {}): Promise<CliRun> {
   let out = '';
   let note = '';
-  const interrupts = new Set<() => void>();
+  const interrupts = new Set<(signal: string) => void>();
   const environment: CliEnvironment = {
     net: createWebSocketNet(),
     clock: createSystemClock(),
@@ -38,9 +38,10 @@ export async function runCli(args: readonly string[], options: CliOptions = {}):
       interrupts.add(callback);
       return () => void interrupts.delete(callback);
     },
+    onOutputLost() {},
   };
   const interrupt = (): void => {
-    for (const callback of interrupts) callback();
+    for (const callback of interrupts) callback('SIGINT');
   };
   options.onStart?.(interrupt, () => ({ code: -1, out, note }));
   const code = await runProgram(buildProgram(environment), ['node', 'evenkeel', ...args], environment);

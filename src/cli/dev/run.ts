@@ -44,10 +44,15 @@ export async function runDev(
   const interrupted = new Promise<'interrupted'>((resolve) => {
     environment.onInterrupt(() => resolve('interrupted'));
   });
+  const outputLost = new Promise<string>((resolve) => environment.onOutputLost(resolve));
   let failed = true;
   try {
     const dev = new Dev(environment, group, options);
-    const code = await Promise.race([dev.run(layout), interrupted.then(() => dev.interrupt())]);
+    const code = await Promise.race([
+      dev.run(layout),
+      interrupted.then(() => dev.interrupt()),
+      outputLost.then((why) => dev.outputLost(why)),
+    ]);
     failed = false;
     return code;
   } finally {
@@ -98,10 +103,17 @@ class Dev {
     return this.#show(counter, minimum);
   }
 
-  /** On SIGINT or SIGTERM. */
+  /** On a signal. */
   interrupt(): number {
     this.#finish(null);
     return this.#options.untilLevel === true ? 1 : 0;
+  }
+
+  /** It is there to be looked at: without its output it ends. */
+  outputLost(why: string): number {
+    this.#finish(null);
+    this.#environment.note(`error: cannot write the output: ${why}; dev ends\n`);
+    return 1;
   }
 
   /** Imports the cluster, paused, so that nothing moves before the brokers are there. Answers whether to end the pause. */
