@@ -189,6 +189,16 @@ describe('a move', () => {
     expect(begun(() => void h.place({ step: 'stage', next: staged, expect: 1, ...by }))).toBe(false);
   });
 
+  it('stays that of the incarnation it was staged for: a step written again after the fence does not renew it', () => {
+    stage();
+    fence();
+    const { incarnation } = h.register('b2');
+    expect(fence().result).toBe('accepted');
+    expect(h.assignment().stagedIncarnation).toBe(incarnation - 1);
+    h.report('b1', [{ drained: true }]);
+    expect(cutOver().result).not.toBe('accepted');
+  });
+
   it('waits for a slot, which frees as the one before it finishes', () => {
     stage();
     expect(stage('stream:s/1')).toMatchObject({ result: 'limit_exceeded' });
