@@ -149,9 +149,9 @@ describe('what is wrong', () => {
     [
       'an event of more shards than one cluster holds',
       ['simulate', '-f', 'c.json', '--events', 'e.json'],
-      { 'e.json': Array.from({ length: 10 }, (_, i) => ({ create: { name: `r${i}`, shards: 100_000 } })) },
+      { 'e.json': Array.from({ length: 5 }, (_, i) => ({ create: { name: `r${i}`, shards: 100_000 } })) },
       3,
-      /e\.json\[9\]\.create: 1000006 shards in all, at most 1000000 are allowed \(limit_exceeded\)/,
+      /e\.json\[4\]\.create: 500006 shards in all, at most 500000 are allowed \(limit_exceeded\)/,
     ],
     [
       'cluster and events on one standard input',

@@ -3,6 +3,7 @@ import { AdminClient, AdminWatch, type Notification } from '../../../src/client/
 import { createSystemClock } from '../../../src/clock.ts';
 import { EvenkeelError } from '../../../src/errors.ts';
 import { createWebSocketNet } from '../../../src/net-ws.ts';
+import type { Connection, Net } from '../../../src/net.ts';
 import { AdminNode, HarnessPlane } from '../../support/admin-node.ts';
 
 const net = createWebSocketNet();
@@ -147,6 +148,25 @@ describe('writes', () => {
     expect([...plane.state.resources.keys()]).toEqual(['stream:b']);
   });
 
+  it('are not repeated in another session once a try that was lost may have run', async () => {
+    const client = clientOf(both());
+    let ran = 0;
+    plane.onPropose = async (command) => {
+      if (command.type !== 'createResource') return;
+      ran += 1;
+      if (ran > 1) return;
+      plane.harness.do(command);
+      // It has run; the node that would answer is gone, and the session with it.
+      Object.assign(plane, { harness: new HarnessPlane().harness });
+      void first.stop();
+      await new Promise((resolve) => setImmediate(resolve));
+    };
+    const error = await codeOf(client.write('resource.create', { name: 'once', shards: 1 }));
+    expect(error).toMatchObject({ code: 'session_expired', data: { tries: 2 } });
+    expect(plane.proposed.filter(({ command }) => command.type === 'openSession')).toHaveLength(1);
+    expect(plane.state.resources.size).toBe(0);
+  });
+
   it('give back what applying refused', async () => {
     const client = clientOf(both());
     await client.write('resource.create', { name: 'a', shards: 1 });
@@ -180,6 +200,54 @@ describe('watch', () => {
     plane.harness.create('c');
     await until(3);
     expect(seen).toEqual([1, 2, 3]);
+    watch.stop();
+    await running;
+  });
+
+  it('begins a revision again of which a lost connection brought only a part', async () => {
+    const asked: unknown[] = [];
+    let wake = (): void => undefined;
+    const scripted: Net = {
+      listen: () => Promise.reject(new Error('nobody listens')),
+      connect: async () => {
+        const connection: Connection = {
+          subprotocol: '',
+          remoteAddress: 'n1:1',
+          bufferedBytes: 0,
+          send(text) {
+            const { id, params } = JSON.parse(String(text)) as {
+              id: number;
+              params: { fromRevision?: number };
+            };
+            asked.push(params.fromRevision);
+            const say = (message: object): void =>
+              connection.onMessage(JSON.stringify({ jsonrpc: '2.0', ...message }));
+            queueMicrotask(() => {
+              say({ id, result: { revision: 5, term: 1, leaderId: 'n1', watchId: 1 } });
+              if (asked.length > 1) return wake();
+              say({ method: 'watch.changes', params: { watchId: 1, revision: 6, changes: [] } });
+              say({ method: 'watch.changes', params: { watchId: 1, revision: 7, changes: [], more: true } });
+              connection.onClose(1006, '');
+            });
+          },
+          close: () => undefined,
+          terminate: () => undefined,
+          onMessage: () => undefined,
+          onClose: () => undefined,
+        };
+        return connection;
+      },
+    };
+    const second = new Promise<void>((resolve) => (wake = resolve));
+    const watch = new AdminWatch({
+      net: scripted,
+      clock,
+      endpoints: ['n1:1'],
+      onNotification: () => undefined,
+    });
+    const running = watch.run();
+    await second;
+    expect(asked).toEqual([undefined, 6]);
     watch.stop();
     await running;
   });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BrokerClient, BrokerView } from '../../../src/client/index.ts';
 import type { BrokerPush } from '../../../src/broker-protocol.ts';
+import { MAX_WATCHES } from '../../../src/wire/broker-session.ts';
 import { BrokerWorld } from '../../support/broker-world.ts';
 import { assign, createStream } from '../../support/placed.ts';
 import { RawBroker, type Frame } from '../../support/raw-broker.ts';
@@ -131,6 +132,15 @@ describe('watching', () => {
     expect(await b.answer(waiting)).toMatchObject({ type: 'watch.ok', revision: revision + 1 });
     const late = b.send('watch', { fromRevision: revision + 50 });
     expect(await b.answer(late)).toMatchObject({ error: { code: 'unavailable', retriable: true } });
+  });
+
+  it('a watch that was refused takes no place on the connection', async () => {
+    const w = await world();
+    const b = await RawBroker.open(w, 'n2');
+    const fromRevision = w.quorum.machine.view.revision + 50;
+    const late = Array.from({ length: MAX_WATCHES }, () => b.send('watch', { fromRevision }));
+    for (const id of late) expect(await b.answer(id)).toMatchObject({ error: { code: 'unavailable' } });
+    expect(await b.answer(b.send('watch'))).toMatchObject({ type: 'watch.ok' });
   });
 
   it('progress every 10 s keeps an idle watcher inside the ring', async () => {
