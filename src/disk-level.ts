@@ -1,4 +1,5 @@
-import { open, mkdir, readdir, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, open, mkdir, readdir, readFile, realpath, rename, rm } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Level } from 'level';
@@ -96,11 +97,26 @@ class LevelStore implements KeyValueStore {
   }
 }
 
+/** What keeps a path from being a directory to write in. */
+const UNUSABLE: ReadonlyMap<string, string> = new Map([
+  ['EEXIST', 'it is a file'],
+  ['ENOTDIR', 'a part of its path is a file'],
+  ['EACCES', 'this user may not write there'],
+  ['EPERM', 'this user may not write there'],
+  ['EROFS', 'the file system is read-only'],
+]);
+
 async function makeDirectory(directory: string): Promise<void> {
   try {
     await mkdir(directory, { recursive: true });
+    await access(directory, constants.W_OK | constants.X_OK);
     await syncDirectory(dirname(resolve(directory)));
   } catch (error) {
+    const why = UNUSABLE.get(codeOf(error) ?? '');
+    if (why !== undefined) {
+      const text = `${directory} cannot be a data directory: ${why}; name one that this user may write`;
+      throw new EvenkeelError('invalid_argument', text);
+    }
     throw diskError(error, `cannot make the directory ${directory}`);
   }
 }

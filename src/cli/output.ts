@@ -1,3 +1,4 @@
+import { printable } from '../command/index.ts';
 import { toYaml } from './yaml.ts';
 
 export const FORMATS = ['table', 'wide', 'json', 'yaml'] as const;
@@ -18,7 +19,7 @@ export function render(view: View, format: Format): string {
       return toYaml(view.data);
     case 'table':
     case 'wide':
-      return `${view.text(format === 'wide')}\n`;
+      return `${printableLines(view.text(format === 'wide'))}\n`;
   }
 }
 
@@ -53,7 +54,12 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
 function cellText(cell: Cell): string {
   if (cell === null || cell === '') return '-';
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
-  return String(cell);
+  return printable(String(cell));
+}
+
+/** Text of several lines as it may reach a terminal: what could steer it is escaped. */
+export function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n');
 }
 
 const MAX_WORD_CHARS = 300;

@@ -23,7 +23,8 @@ import {
 } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import { MOVE_ROLES, ZONE_POLICIES } from '../state/index.ts';
-import { checked, parseJson } from './parse.ts';
+import { parseStrictJson } from '../strict-json.ts';
+import { checked } from './parse.ts';
 import { brokerSchema, policyPatchSchema, present, resourceSchema, type Present } from './schema.ts';
 
 const id = z.string().refine((text) => idProblem('broker id', text) === null, {
@@ -71,7 +72,7 @@ type Reader = (value: unknown, name: string) => SimAction;
 
 /** Reads an events file; throws an error that names the event and what is wrong with it. */
 export function parseEvents(text: string, name: string): readonly SimEvent[] {
-  const json = checked(z.array(z.record(z.string(), z.unknown())), parseJson(text, name), name);
+  const json = checked(z.array(z.record(z.string(), z.unknown())), parseStrictJson(text, name), name);
   return json.map((event, i) => readEvent(event, `${name}[${i}]`));
 }
 

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { clusterFile, type ClusterFile } from '../../placement/index.ts';
 import { clusterProblem, policyProblem, quote } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
+import { parseStrictJson } from '../strict-json.ts';
 import { clusterFileSchema } from './schema.ts';
 
 /** Problems that one message lists. */
@@ -9,7 +10,7 @@ const MAX_LISTED = 5;
 
 /** Reads a cluster file's text; throws `invalid_argument` or `limit_exceeded` that names the place and the rule. */
 export function parseClusterFile(text: string, name = 'the cluster file'): ClusterFile {
-  return readClusterFile(parseJson(text, name), name);
+  return readClusterFile(parseStrictJson(text, name), name);
 }
 
 /** The same, of JSON that is parsed already. Rows come out whole, every default filled in, in sorted order. */
@@ -18,15 +19,6 @@ export function readClusterFile(json: unknown, name = 'the cluster file'): Clust
   const problem = clusterProblem(file) ?? policyProblem(file.policy);
   if (problem !== null) throw new EvenkeelError(problem.code, `${name}: ${problem.message}`);
   return clusterFile(file);
-}
-
-export function parseJson(text: string, name: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    const what = error instanceof Error ? error.message : String(error);
-    throw new EvenkeelError('invalid_argument', `${name} is not JSON: ${what}`);
-  }
 }
 
 /** Checks a value against a schema; the message lists the first few places that do not fit. */

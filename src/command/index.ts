@@ -1,7 +1,15 @@
 export { decodeCommand, encodeCommand } from './codec.ts';
 export { clusterProblem, clusterProblems, type ClusterRows } from './cluster-rows.ts';
 export * from './limits.ts';
-export { idProblem, parseResource, parseShard, quote, resourceNameProblem, type ShardName } from './names.ts';
+export {
+  idProblem,
+  parseResource,
+  parseShard,
+  printable,
+  quote,
+  resourceNameProblem,
+  type ShardName,
+} from './names.ts';
 export type { Problem } from './problem.ts';
 export type { Proposed, ProposeOptions } from './proposal.ts';
 export { fromRaft, Proposer, type ProposalPath } from './proposer.ts';

@@ -45,6 +45,22 @@ export function parseResource(text: string): { kind: ResourceKind; name: string 
   return { kind: match?.[1] === 'cache' ? 'cache' : 'stream', name };
 }
 
+/** Control characters, and those that turn text around or break lines: nothing that is printed may carry them. */
+const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+
+/** What is wrong with free text that tables and logs show; `null`: nothing. */
+export function textProblem(what: string, text: string): string | null {
+  return UNPRINTABLE.test(text)
+    ? `${what} ${quote(text)} has a control character: use letters, digits, signs and spaces`
+    : null;
+}
+
+/** Text of others as it may be printed: what could forge a row or steer a terminal is escaped. */
+export function printable(text: string): string {
+  const all = new RegExp(UNPRINTABLE, 'gu');
+  return text.replace(all, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 /** A string as messages show it: cut, and with control characters escaped. */
 export function quote(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);

@@ -1,7 +1,7 @@
 import type { Policy, Resource } from '../../placement/index.ts';
 import { assignmentCountersProblem, brokerCountersProblem, decidedCountersProblem } from './counters.ts';
 import * as limits from './limits.ts';
-import { idProblem, parseShard, quote, resourceNameProblem } from './names.ts';
+import { idProblem, parseShard, quote, resourceNameProblem, textProblem } from './names.ts';
 import { invalid, over, type Problem } from './problem.ts';
 import type { Command } from './types.ts';
 
@@ -98,6 +98,11 @@ const POLICY_NUMBERS = [
 ] as const;
 
 export function labelsProblem(what: string, labels: Readonly<Record<string, string>>): Problem | null {
+  for (const [key, value] of Object.entries(labels)) {
+    if (key === '__proto__') return invalid(`${what}: a label cannot be named "__proto__"`);
+    const bad = textProblem(`${what}: label`, key) ?? textProblem(`${what}: label ${quote(key)} with`, value);
+    if (bad !== null) return invalid(bad);
+  }
   const bytes = Buffer.byteLength(JSON.stringify(labels));
   return bytes <= limits.MAX_LABELS_BYTES
     ? null
@@ -134,7 +139,8 @@ function registrationProblem(broker: Extract<Command, { type: 'registerBroker' }
     return over(`broker ${id}: ${listeners.length} addresses, at most ${limits.MAX_ADDRESSES} are allowed`);
   }
   for (const [name, address] of listeners) {
-    const bad = idProblem(`broker ${id}: address name`, name);
+    const bad =
+      idProblem(`broker ${id}: address name`, name) ?? textProblem(`broker ${id}: address ${name}`, address);
     if (bad !== null) return invalid(bad);
     const bytes = Buffer.byteLength(address);
     if (bytes < 1 || bytes > limits.MAX_ADDRESS_BYTES) {
@@ -144,6 +150,8 @@ function registrationProblem(broker: Extract<Command, { type: 'registerBroker' }
     }
   }
   if (storeId === null) return null;
+  const unprintable = textProblem(`broker ${id}: storeId`, storeId);
+  if (unprintable !== null) return invalid(unprintable);
   const bytes = Buffer.byteLength(storeId);
   return bytes >= 1 && bytes <= limits.MAX_STORE_ID_BYTES
     ? null

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
 import type { Clock } from '../../raft/index.ts';
 import { EvenkeelError } from '../errors.ts';
+import { parseStrictJson } from '../strict-json.ts';
 import { readJsonBody, sendError, sendReply, sendWrongVerb } from './http-respond.ts';
 import type { Caller } from './rpc-call.ts';
 import { RPC_METHODS } from './rpc-registry.ts';
@@ -103,12 +104,7 @@ async function gatherParams(
 
 function parseBody(text: string): Record<string, unknown> {
   if (text.trim() === '') return {};
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    throw new EvenkeelError('invalid_argument', 'the body is no JSON');
-  }
+  const body = parseStrictJson(text, 'the body');
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     throw new EvenkeelError('invalid_argument', 'the body must be a JSON object');
   }

@@ -1,5 +1,6 @@
 import { quote } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
+import { parseStrictJson } from '../strict-json.ts';
 import { joined, MAX_BATCH_BYTES, textOf, type Reply } from './outbound.ts';
 import type { Caller } from './rpc-call.ts';
 import { findMethod } from './rpc-registry.ts';
@@ -29,9 +30,10 @@ export async function answerJsonRpc(
 ): Promise<Reply | null> {
   let message: unknown;
   try {
-    message = JSON.parse(text);
-  } catch {
-    return new Answering(caller, subscriber, null).fault(null, PARSE_ERROR, 'this is no JSON');
+    message = parseStrictJson(text, 'the message');
+  } catch (error) {
+    const what = error instanceof Error ? error.message : String(error);
+    return new Answering(caller, subscriber, null).fault(null, PARSE_ERROR, what);
   }
   if (!Array.isArray(message)) return new Answering(caller, subscriber, null).one(message);
   const answering = new Answering(caller, subscriber, MAX_BATCH_BYTES);

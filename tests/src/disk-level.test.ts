@@ -86,9 +86,16 @@ test('files that cannot be written are disk_failed and name themselves', async (
   const failed = { code: 'disk_failed', message: expect.stringContaining(at('plain')) };
   await expect(disk.replaceFile(inside, bytes())).rejects.toMatchObject(failed);
   await expect(disk.openFixedFile(inside, 1)).rejects.toMatchObject(failed);
-  await expect(disk.makeDirectory(inside)).rejects.toMatchObject(failed);
   await expect(disk.list(at('plain'))).rejects.toMatchObject(failed);
   await expect(disk.openStore(inside, { createIfMissing: true })).rejects.toMatchObject(failed);
+});
+
+test('a directory that cannot be made or written in is a slip of usage, and says why', async () => {
+  await writeFile(at('plain'), '');
+  const refused = (why: string) => ({ code: 'invalid_argument', message: expect.stringContaining(why) });
+  await expect(disk.makeDirectory(at('plain'))).rejects.toMatchObject(refused('it is a file'));
+  const inside = at('plain', 'file');
+  await expect(disk.makeDirectory(inside)).rejects.toMatchObject(refused('a part of its path is a file'));
 });
 
 test.skipIf(!existsSync('/dev/full'))('a full disk says what to do', async () => {

@@ -259,3 +259,12 @@ describe('draining and removing', () => {
     expect(h.register('b3')).toMatchObject({ incarnation: 3 });
   });
 });
+
+it.each([
+  ['an address', { addresses: { client: 'b1:9\r\nx' } }],
+  ['a store id', { storeId: 'a\u0000b' }],
+  ['a label', { labels: { rack: '\u009b2J' } }],
+])('%s with a control character is refused', (_what, over) => {
+  const h = new Harness();
+  expect(() => h.register('b1', over)).toThrow(/invalid_argument.*control character/);
+});

@@ -22,6 +22,8 @@ describe('JSON-RPC 2.0', () => {
   it.each([
     ['no JSON', '{"jsonrpc": "2.0", "method": "a", "params": "b', -32700, null],
     ['a batch that is no JSON', '[{"jsonrpc": "2.0", "method": "a", "id": 1}, {"jsonrpc"', -32700, null],
+    ['a key given twice', '{"jsonrpc": "2.0", "method": "raft.status", "id": 1, "id": 2}', -32700, null],
+    ['a label named __proto__', '{"jsonrpc": "2.0", "params": {"labels": {"__proto__": "x"}}}', -32700, null],
     ['an empty batch', '[]', -32600, null],
     ['a number', '1', -32600, null],
     ['null', 'null', -32600, null],
