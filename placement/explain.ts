@@ -15,6 +15,8 @@ export interface Explanation {
   readonly waiting: readonly WaitingRow[];
 }
 
+const PAUSED = 'placement is paused: no drain, rebalance or restore starts until `evenkeel placement resume`';
+
 /** `null`: the cluster has no such shard. `made`: the plan of this very snapshot, where there is one already. */
 export function explainShard(
   snapshot: Snapshot,
@@ -30,7 +32,10 @@ export function explainShard(
     shard,
     place: view.leader[s] === NONE ? ['it is not placed'] : [leaderLine(view, s), ...copyLines(view, s)],
     next: made.steps.filter(named),
-    waiting: [...made.waiting, ...made.unplaceable, ...made.unspread].filter(named),
+    waiting: [
+      ...(snapshot.policy.paused ? [{ shard, reason: 'paused', detail: PAUSED }] : []),
+      ...[...made.waiting, ...made.unplaceable, ...made.unspread].filter(named),
+    ],
   };
 }
 
@@ -41,12 +46,24 @@ function leaderLine(view: View, s: number): string {
   const b = view.leader[s] ?? NONE;
   const share = book.of(r);
   const total = book.cluster();
-  const serves = view.leaderServes(s) ? 'serves it' : `does not serve it (${view.brokers.lifecycle(b)})`;
   return (
-    `${brokers.id(b)} leads and ${serves}: it leads ${tally.leadersOf(r, b)} of ${view.resourceKeys[r]} ` +
+    `${brokers.id(b)} leads and ${serviceOf(view, s, b)}: it leads ${tally.leadersOf(r, b)} of ${view.resourceKeys[r]} ` +
     `(floor ${share.floor[b]}, ceiling ${share.ceiling[b]}) and ${tally.leaders[b]} in all ` +
     `(${total.floor[b]} to ${total.ceiling[b]})`
   );
+}
+
+const UNSERVED = {
+  assigning: 'does not serve it yet (it has not confirmed that it opened the shard)',
+  draining: 'takes no writes (it is fenced for a hand-over and has not drained)',
+};
+
+/** What a client of the shard meets. */
+function serviceOf(view: View, s: number, b: number): string {
+  if (view.brokers.serving[b] !== 1) return `does not serve it (${view.brokers.lifecycle(b)})`;
+  if (!view.isInSync(s, b)) return 'does not serve it (its copy is not in sync)';
+  const state = view.rows[s]?.state ?? 'active';
+  return state === 'active' ? 'serves it' : UNSERVED[state];
 }
 
 function copyLines(view: View, s: number): string[] {

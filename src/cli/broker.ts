@@ -5,6 +5,7 @@ import type { BrokerItem } from '../wire/index.ts';
 import { parseDuration } from './arguments.ts';
 import type { CliEnvironment } from './environment.ts';
 import { table, type Column } from './output.ts';
+import { PAUSED } from './placement.ts';
 import { clusterCommand, type Session } from './session.ts';
 import { listShards } from './shard.ts';
 
@@ -187,7 +188,8 @@ async function waitUntilEmpty(
 
 /** What the planner says of the broker's shards that it cannot move. */
 async function noteReasons({ client, environment }: Session, id: string): Promise<void> {
-  const { waiting } = await client.read<Plan>('placement.plan');
+  const { waiting, paused } = await client.read<Plan & { paused: boolean }>('placement.plan');
+  if (paused) environment.note(`  ${PAUSED}\n`);
   const held = new Set((await listShards(client, { broker: id })).items.map(({ shard }) => shard));
   const reasons = new Map<string, number>();
   let copiesWithoutRoom = 0;

@@ -45,8 +45,10 @@ export function addOffline(program: Command, environment: CliEnvironment): void 
     .requiredOption('-f, --file <path>', 'the cluster file; - is standard input')
     .addOption(outputOption())
     .action(async ({ file, output }: { file: string; output: 'table' | 'json' }) => {
-      const found = planFile(await readClusterFile(environment, file), PLANNER);
-      environment.out(render({ data: found, text: () => planText(found, true) }, output));
+      const cluster = await readClusterFile(environment, file);
+      const found = planFile(cluster, PLANNER);
+      const { paused } = cluster.policy;
+      environment.out(render({ data: found, text: () => planText(found, { wide: true, paused }) }, output));
     });
   const command = program
     .command('simulate')

@@ -30,8 +30,8 @@ export function addPlacement(program: Command, environment: CliEnvironment): voi
     noun.command('plan').description('what the next pass would write, and why'),
     environment,
     async ({ client, show }) => {
-      const plan = await client.read<Plan>('placement.plan');
-      show({ data: plan, text: (wide) => planText(plan, wide) });
+      const plan = await client.read<Plan & { paused: boolean }>('placement.plan');
+      show({ data: plan, text: (wide) => planText(plan, { wide, paused: plan.paused }) });
     },
   );
   clusterCommand(
@@ -118,10 +118,15 @@ export function listed(name: string, rows: readonly WaitingRow[]): string[] {
   return rows.map(({ shard, reason, detail }) => `${name}: ${shard}: ${reason}: ${detail}`);
 }
 
+/** Shown wherever a pause explains why nothing moves. */
+export const PAUSED =
+  'placement is paused: no drain, rebalance or restore starts until `evenkeel placement resume`';
+
 /** A plan for people: its steps, what waits and why. */
-export function planText(plan: Plan, wide: boolean): string {
+export function planText(plan: Plan, { wide, paused }: { wide: boolean; paused: boolean }): string {
   const { steps, waiting, unplaceable, unspread, conflicts, minimumLeaderMoves } = plan;
   return [
+    ...(paused ? [PAUSED] : []),
     steps.length === 0 ? 'the next pass writes nothing' : table(STEP_COLUMNS, steps, wide),
     ...listed('waiting', waiting),
     ...listed('unplaceable', unplaceable),

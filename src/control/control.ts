@@ -24,7 +24,7 @@ export class Control {
     checkTimings(options.timings);
     this.#options = options;
     this.#serveBrokers();
-    serveOperators(options.plane, () => this.tenure());
+    serveOperators(options.plane, options.timings, () => this.tenure());
   }
 
   start(): void {

@@ -11,7 +11,9 @@ import type { ControlPlane } from '../control-plane.ts';
 import { ERRORS, EvenkeelError, type ErrorCode } from '../errors.ts';
 import type { Decision, StateView } from '../state/index.ts';
 import { rowOf } from './placement-rows.ts';
+import type { Stuck } from './inactive-shards.ts';
 import type { Tenure } from './tenure.ts';
+import { silenceUntilFreeMs, type BrokerTimings } from './timings.ts';
 
 /** `placement.status`: how far the cluster is from level, by the last pass. */
 export interface PlacementStatus {
@@ -23,7 +25,18 @@ export interface PlacementStatus {
   readonly movesInFlight: number;
 }
 
-/** `placement.blocked`: what the last pass wanted and could not do until somebody makes room or brings a broker back. */
+/** `cluster.concerns`: what needs a person, and what only the leader's memory shows. */
+interface Concerns {
+  /** Cluster time, ms. */
+  readonly nowMs: number;
+  readonly blocked: BlockedPlacement;
+  /** Opening or fenced for longer than a hand-over may take. */
+  readonly stuck: Stuck;
+  readonly unheard: readonly { readonly broker: string; readonly forMs: number }[];
+  readonly downAfterMs: number;
+}
+
+/** What the last pass wanted and could not do until somebody makes room or brings a broker back. */
 export interface BlockedPlacement {
   /** Shards by the code of what stops them. */
   readonly reasons: Readonly<Record<string, number>>;
@@ -82,10 +95,10 @@ export interface ExplainAnswer {
 }
 
 /** What operators ask of the leader's planner. Params were checked by the admin surface. */
-export function serveOperators(plane: ControlPlane, tenure: () => Tenure): void {
+export function serveOperators(plane: ControlPlane, timings: BrokerTimings, tenure: () => Tenure): void {
   const { state } = plane;
   plane.serve('placement.status', async () => status(tenure(), state));
-  plane.serve('placement.blocked', async () => blocked(tenure()));
+  plane.serve('cluster.concerns', async () => concerns(tenure(), state, timings));
   plane.serve('cluster.time', async () => tenure().nowMs());
   plane.serve('placement.plan', async () => tenure().passes.planNow());
   plane.serve('move.start', async (params) => startMove(tenure(), state, params as MoveParams));
@@ -103,6 +116,21 @@ function status(tenure: Tenure, { policy: { paused }, revision }: StateView): Pl
   const isQuiet = last?.revision === revision && last.plan.steps === 0;
   const level = isQuiet && movesInFlight === 0 && (leaderMovesLeft ?? 0) === 0;
   return { paused, level, leaderMovesLeft, movesInFlight };
+}
+
+function concerns(tenure: Tenure, state: StateView, timings: BrokerTimings): Concerns {
+  const unheard = [...state.brokers.values()].flatMap(({ id, incarnation, lifecycle, imported }) => {
+    const serves = (lifecycle === 'live' || lifecycle === 'draining') && !imported;
+    const forMs = serves ? tenure.liveness.silentForMs(id, incarnation) : 0;
+    return forMs > timings.leaseMs ? [{ broker: id, forMs }] : [];
+  });
+  return {
+    nowMs: tenure.nowMs(),
+    blocked: blocked(tenure),
+    stuck: tenure.inactive.longerThan(state.policy.fenceTimeoutMs),
+    unheard,
+    downAfterMs: silenceUntilFreeMs(timings),
+  };
 }
 
 function blocked(tenure: Tenure): BlockedPlacement {

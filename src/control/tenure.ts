@@ -3,6 +3,7 @@ import type { Command, Proposed, RowResult } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { AssignmentRow, Change, ChangeSet } from '../state/index.ts';
 import { brokersToForget } from './forget-brokers.ts';
+import { InactiveShards } from './inactive-shards.ts';
 import { leasedUntil, Liveness } from './liveness.ts';
 import type { ControlOptions } from './options.ts';
 import { Passes, type PassStats } from './passes.ts';
@@ -26,6 +27,7 @@ export class Tenure {
   readonly reports: ReportBook;
   readonly rounds: QuorumRounds;
   readonly passes: Passes;
+  readonly inactive: InactiveShards;
   /** Shards with a move in flight. */
   readonly moving = new Map<string, AssignmentRow>();
   /** Brokers that asked to leave once nothing names them, with the incarnation that asked. */
@@ -42,6 +44,7 @@ export class Tenure {
     this.#options = options;
     this.term = term;
     this.liveness = new Liveness(clock, timings);
+    this.inactive = new InactiveShards(clock);
     this.reports = new ReportBook(this.nowMs());
     this.rounds = new QuorumRounds(() => plane.confirmLeadership(timings.leaseMs));
     this.passes = new Passes({
@@ -172,6 +175,7 @@ export class Tenure {
     const { plane } = this.#options;
     this.moving.clear();
     for (const [shard, row] of plane.state.moving) this.moving.set(shard, row);
+    void this.inactive.scan(plane.state.assignments.list(), (shard) => plane.state.assignments.get(shard));
     this.#unsubscribe = plane.feed.subscribe(
       plane.state.revision,
       (set) => this.#take(set),
@@ -190,10 +194,12 @@ export class Tenure {
   #note(change: Change): void {
     if (change.kind === 'assignment') {
       const row = change.assignment;
+      this.inactive.note(row);
       if (row.move === null) this.moving.delete(row.shard);
       else this.moving.set(row.shard, row);
     } else if (change.kind === 'removed') {
       this.moving.delete(change.shard);
+      this.inactive.forget(change.shard);
       this.reports.forget(change.shard);
     } else if (change.kind === 'brokerRemoved') {
       this.liveness.forget(change.id);

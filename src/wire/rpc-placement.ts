@@ -38,6 +38,7 @@ const replicationRow = z.object({
   copiesHeld: counterSchema,
   copiesInSync: counterSchema,
   leaderless: counterSchema,
+  handingOver: counterSchema,
   short: counterSchema,
   leaders: counts,
 });
@@ -65,11 +66,12 @@ const plan = defineRead({
   name: 'placement.plan',
   summary: 'What the next pass would write, and why',
   params: {},
-  answer: { steps: z.array(z.unknown()) },
+  answer: { steps: z.array(z.unknown()), paused: z.boolean() },
   http: { verb: 'GET', path: '/placement/plan' },
   async handler(context) {
     await context.admitLarge();
-    return asAnswer(await context.askLeader('placement.plan', {}));
+    const plan = asAnswer(await context.askLeader('placement.plan', {}));
+    return { ...plan, paused: context.plane.state.policy.paused };
   },
 });
 

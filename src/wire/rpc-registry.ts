@@ -1,5 +1,6 @@
 import { BROKER_METHODS } from './rpc-broker.ts';
 import { CLUSTER_METHODS } from './rpc-cluster.ts';
+import { HEALTH_METHODS } from './rpc-health.ts';
 import { IMPORT_METHODS } from './rpc-import.ts';
 import { MOVE_METHODS } from './rpc-move.ts';
 import { PLACEMENT_METHODS } from './rpc-placement.ts';
@@ -13,6 +14,7 @@ import { WATCH_METHODS } from './rpc-watch.ts';
 /** Every method, once: JSON-RPC over WebSocket, JSON-RPC by POST and plain HTTP are made from this list. */
 export const RPC_METHODS: readonly RpcMethod[] = [
   ...CLUSTER_METHODS,
+  ...HEALTH_METHODS,
   ...RAFT_METHODS,
   ...BROKER_METHODS,
   ...RESOURCE_METHODS,

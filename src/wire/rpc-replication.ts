@@ -2,6 +2,7 @@ import type { Clock } from '../../raft/index.ts';
 import { compareStrings, resourceKey, splitShard } from '../../placement/index.ts';
 import type { StateView } from '../state/index.ts';
 import { inSlices, perRevisionInSlices } from './rpc-per-revision.ts';
+import { PASSING, unservedReason } from './unserved.ts';
 
 /** How a resource's shards and copies stand. */
 export interface ReplicationRow {
@@ -10,8 +11,10 @@ export interface ReplicationRow {
   readonly copiesWanted: number;
   readonly copiesHeld: number;
   readonly copiesInSync: number;
-  /** Shards not placed, or whose leader's broker is down or has left. */
+  /** Shards that nobody serves: not placed, or for one of `UnservedReason`. */
   readonly leaderless: number;
+  /** Of these, the ones whose leader opens them or is fenced for a hand-over. */
+  readonly handingOver: number;
   /** Shards with fewer in-sync copies than the resource wants. */
   readonly short: number;
 }
@@ -33,28 +36,36 @@ async function takeReplication(state: StateView, clock: Clock): Promise<Replicat
       copiesInSync: 0,
       // Every shard is both until an assignment shows otherwise.
       leaderless: shards,
+      handingOver: 0,
       short: shards,
     });
   }
   const lifecycles = new Map(Array.from(state.brokers, ([id, { lifecycle }]) => [id, lifecycle]));
   // Rows are immutable: a list of them is the state as it is now.
-  await inSlices(state.assignments.list(), clock, ({ shard, leader, replicas, inSync }) => {
+  await inSlices(state.assignments.list(), clock, (assignment) => {
+    const { shard, replicas, inSync } = assignment;
     const key = splitShard(shard).resource;
     const row = rows.get(key);
     if (row === undefined) return;
     row.copiesHeld += replicas.length;
     row.copiesInSync += inSync.length;
-    const lifecycle = lifecycles.get(leader);
-    if (lifecycle === 'live' || lifecycle === 'draining') row.leaderless -= 1;
+    const reason = unservedReason(assignment, (broker) => lifecycles.get(broker));
+    if (reason === null) row.leaderless -= 1;
+    else if (PASSING.has(reason)) row.handingOver += 1;
     if (inSync.length >= (wanted.get(key) ?? 0)) row.short -= 1;
   });
   return [...rows.values()].sort((a, b) => compareStrings(a.resource, b.resource));
 }
 
 /** The sums of all rows. */
-export function sumReplication(rows: readonly ReplicationRow[]): { leaderless: number; short: number } {
-  return rows.reduce(
-    (sum, { leaderless, short }) => ({ leaderless: sum.leaderless + leaderless, short: sum.short + short }),
-    { leaderless: 0, short: 0 },
-  );
+export function sumReplication(
+  rows: readonly ReplicationRow[],
+): Pick<ReplicationRow, 'leaderless' | 'handingOver' | 'short'> {
+  const sum = { leaderless: 0, handingOver: 0, short: 0 };
+  for (const row of rows) {
+    sum.leaderless += row.leaderless;
+    sum.handingOver += row.handingOver;
+    sum.short += row.short;
+  }
+  return sum;
 }

@@ -170,4 +170,12 @@ describe('explaining', () => {
     expect(explained?.next).toMatchObject([{ step: 'join', to: 'b3', reason: 'restore' }]);
     expect(explainShard(at(), NO_REPORTS, 'stream:s/7')).toBeNull();
   });
+
+  it.each([
+    [{ state: 'assigning' }, 'does not serve it yet (it has not confirmed'],
+    [{ state: 'draining' }, 'takes no writes (it is fenced'],
+    [{ inSync: ['b2'] }, 'does not serve it (its copy is not in sync)'],
+  ] as const)('says what a client meets where the leader does not serve: %j', (row, text) => {
+    expect(explainShard(at(row), NO_REPORTS, 'stream:s/0')?.place[0]).toContain(`b1 leads and ${text}`);
+  });
 });

@@ -37,7 +37,7 @@ beforeEach(async () => {
     ],
   };
   for (const command of importOf(rows)) node.plane.harness.ok(command);
-  node.plane.serve('placement.blocked', async () => ({ reasons: {}, example: null }));
+  node.plane.serve('cluster.concerns', async () => concerns());
   node.plane.serve('placement.status', async () => ({
     paused: false,
     level: false,
@@ -46,6 +46,16 @@ beforeEach(async () => {
   }));
 });
 afterEach(() => node.stop());
+
+/** What the leader knows of a cluster in which nothing is wrong. */
+const concerns = (wrong: object = {}): object => ({
+  nowMs: 1_000_000,
+  blocked: { reasons: {}, example: null },
+  stuck: { count: 0, longest: null },
+  unheard: [],
+  downAfterMs: 6_500,
+  ...wrong,
+});
 
 const run = (line: string, options: CliOptions = {}): Promise<CliRun> =>
   runCli([...line.split(' '), '--endpoints', node.address], options);
@@ -184,6 +194,9 @@ n1  127.0.0.1:7501  yes
       '[+] stateSize: the state takes 1 % of its 201326592 bytes',
       '[+] leaders: 0 shards without a serving leader',
       '[-] copies: 1 shards short of in-sync copies',
+      '[+] brokers: no broker is missing',
+      '[+] moves: no move keeps failing',
+      '[+] paused: placement is not paused',
       '[+] placement: no shard waits for room or for a broker',
       'unhealthy',
       '',
@@ -192,11 +205,47 @@ n1  127.0.0.1:7501  yes
 
   it('cluster health sees placement that cannot go on', async () => {
     const reasons = { no_destination: 1, no_room: 2 };
-    node.plane.serve('placement.blocked', async () => ({ reasons, example: 'stream:a/0: 2 copies' }));
+    const blocked = { reasons, example: 'stream:a/0: 2 copies' };
+    node.plane.serve('cluster.concerns', async () => concerns({ blocked }));
     const { out } = await run('cluster health');
     expect(out).toContain(
       '[-] placement: shards that wait for room or a broker: 1 no_destination, 2 no_room; stream:a/0: 2 copies\n',
     );
+  });
+
+  it('cluster health names who is gone, since when, and what happens next', async () => {
+    const { harness } = node.plane;
+    const { timeMs } = harness.state;
+    const down = { lifecycle: 'down', silentSinceMs: timeMs } as const;
+    harness.ok({ type: 'setLifecycle', broker: 'b3', incarnation: 0, ...down });
+    const nowMs = timeMs + 40_000;
+    const unheard = [{ broker: 'b2', forMs: 5_000 }];
+    node.plane.serve('cluster.concerns', async () => concerns({ nowMs, unheard }));
+    const { code, out } = await run('cluster health');
+    expect(code).toBe(10);
+    expect(out).toContain(
+      '[-] brokers: b3 down for 40 s, 3 copies are made elsewhere in 4 m 20 s unless it comes back; ' +
+        'b2 not heard for 5 s, declared down in 1.5 s\n',
+    );
+    expect(out).toContain('[-] leaders: 1 shards without a serving leader\n');
+    harness.ok({ type: 'setPolicy', expectedRevision: null, patch: { paused: true } });
+    expect((await run('cluster health')).out).toMatch(
+      /^\[-\] paused: placement is paused until evenkeel placement resume: restoring the copies of b3; levelling \d resources$/m,
+    );
+  });
+
+  it('cluster health calls a shard unserved whose leader neither confirms nor drains', async () => {
+    const { harness } = node.plane;
+    harness.register('b1');
+    const quiet = (await run('cluster health')).out;
+    expect(quiet).toContain(
+      '[+] leaders: 2 shards without a serving leader, 2 of them opening or being handed over\n',
+    );
+    const longest = { shard: 'stream:perf-quorum/0', forMs: 42_000 };
+    node.plane.serve('cluster.concerns', async () => concerns({ stuck: { count: 2, longest } }));
+    const { code, out } = await run('cluster health');
+    expect(code).toBe(10);
+    expect(out).toContain('2 for too long: stream:perf-quorum/0 waits for b1 to confirm for 42 s\n');
   });
 
   it('cluster health sees members whose states differ at the same index', async () => {
@@ -319,6 +368,7 @@ describe('writes', () => {
   });
 
   it('broker drain --wait follows it to the end and says what blocks it', async () => {
+    node.plane.harness.ok({ type: 'setPolicy', expectedRevision: null, patch: { paused: true } });
     node.plane.serve('placement.plan', async () => ({
       steps: [],
       waiting: [
@@ -333,6 +383,7 @@ describe('writes', () => {
     expect(note.split('\n')).toEqual([
       'draining b2',
       'b2: 1 leader, 2 copies left',
+      '  placement is paused: no drain, rebalance or restore starts until `evenkeel placement resume`',
       '  1 waiting, no_room: 1 copy of room is missing',
       '  in all, room for 1 more copies is missing',
       'b2: 0 leaders, 0 copies left',
