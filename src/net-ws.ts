@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocket, WebSocketServer, type RawData } from 'ws';
 import { parseAddress } from './address.ts';
 import { EvenkeelError } from './errors.ts';
+import { Liveness, PING_EVERY_MS } from './liveness.ts';
 import type { ConnectOptions, Connection, Listener, ListenOptions, Net, Route } from './net.ts';
 
-/** A connection that is silent from one ping to the next is dropped. */
-const PING_EVERY_MS = 5_000;
 /** Open sockets of one listener, HTTP included; more are closed at once. */
 const MAX_CONNECTIONS = 10_000;
 /** What a peer gets to answer a close before its socket is dropped. */
@@ -31,7 +31,7 @@ function connect(address: string, options: ConnectOptions): Promise<Connection> 
       // The key arrives as zeros.
       ...(options.unmasked === true ? { generateMask: () => {} } : {}),
     });
-    let stream: Duplex | null = null;
+    let stream: Socket | null = null;
     socket.once('upgrade', (response) => (stream = response.socket));
     socket.once('error', (error) => {
       const text = `cannot connect to ${address}${options.path}: ${error.message}`;
@@ -103,7 +103,7 @@ function upgradeTo(route: Route, open: Set<WebSocketConnection>): Upgrade {
     }
     sockets.handleUpgrade(request, socket, head, (webSocket) => {
       const { remoteAddress, remotePort } = request.socket;
-      const connection = new WebSocketConnection(webSocket, socket, `${remoteAddress}:${remotePort}`);
+      const connection = new WebSocketConnection(webSocket, request.socket, `${remoteAddress}:${remotePort}`);
       open.add(connection);
       webSocket.once('close', () => open.delete(connection));
       route.onConnection(connection);
@@ -117,25 +117,22 @@ class WebSocketConnection implements Connection {
   onClose: (code: number, reason: string) => void = () => {};
   readonly remoteAddress: string;
   readonly #socket: WebSocket;
-  readonly #stream: Duplex;
+  readonly #stream: Socket;
   readonly #pings: NodeJS.Timeout;
   #early: (() => void)[] | null = [];
-  #heard = true;
+  readonly #liveness = new Liveness();
   #gathering = false;
 
-  constructor(socket: WebSocket, stream: Duplex, remoteAddress: string) {
+  constructor(socket: WebSocket, stream: Socket, remoteAddress: string) {
     this.#socket = socket;
     this.#stream = stream;
     this.remoteAddress = remoteAddress;
     this.#pings = setInterval(() => this.#ping(), PING_EVERY_MS);
     this.#pings.unref();
     socket.on('message', (data, isBinary) => {
-      this.#heard = true;
       const owned = isBinary ? ownBytes(data) : bytesOf(data).toString('utf8');
       this.#emit(() => this.onMessage(owned));
     });
-    socket.on('pong', () => (this.#heard = true));
-    socket.on('ping', () => (this.#heard = true));
     // What it says follows in `close`: an oversized or malformed frame, a reset.
     socket.on('error', () => {});
     socket.once('close', (code, reason) => {
@@ -194,11 +191,10 @@ class WebSocketConnection implements Connection {
   /** Judged after waiting input was read: a stall of our own loop is not the other side's silence. */
   #ping(): void {
     setImmediate(() => {
-      if (!this.#heard) {
+      if (this.#liveness.isSilent(this.#stream.bytesRead)) {
         this.#socket.terminate();
         return;
       }
-      this.#heard = false;
       if (this.#socket.readyState === WebSocket.OPEN) this.#socket.ping();
     });
   }

@@ -191,6 +191,33 @@ test('a connection that answers no ping is dropped, one that does stays', async 
   socket.terminate();
 });
 
+test('a message that takes longer to arrive than the silence allowed is received', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const received: unknown[] = [];
+  const address = await listen({
+    onConnection: (connection) => (connection.onMessage = (data) => received.push(data)),
+  });
+  const [host = '', port = ''] = address.split(':');
+  const slow = createConnection({ host, port: Number(port) }, () => slow.write(UPGRADE));
+  const ended = vi.fn();
+  slow.on('error', ended);
+  slow.once('close', ended);
+  await new Promise((resolve) => slow.once('data', resolve));
+  // One text frame of six bytes, masked with zeros, a byte from one ping to the next; it answers none.
+  const frame = Buffer.from([0x81, 0x86, 0, 0, 0, 0, ...Buffer.from('slowly')]);
+  for (const byte of frame) {
+    const pinged = new Promise((resolve) => slow.once('data', resolve));
+    slow.write(Uint8Array.of(byte));
+    // Whether the byte was read is not seen from here: the listener's next connection is accepted after it.
+    (await dial(address)).terminate();
+    vi.advanceTimersByTime(5_000);
+    await Promise.race([pinged, new Promise((resolve) => slow.once('close', resolve))]);
+    expect(ended).not.toHaveBeenCalled();
+  }
+  await vi.waitFor(() => expect(received).toEqual(['slowly']));
+  slow.destroy();
+});
+
 test('compression is not taken up', async () => {
   const address = await listen({ onConnection: echo });
   const socket = new WebSocket(`ws://${address}/echo`, ['v1'], { perMessageDeflate: true });
