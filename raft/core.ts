@@ -213,7 +213,7 @@ export class RaftCore {
     if (term === null || index <= log.snapshotIndex)
       throw new RaftInvariantError(`no snapshot can be taken at ${index}`);
     const snapshot = { meta: { index, term, configuration: log.configurationAt(index) }, data };
-    log.compact(snapshot, limits.trailingEntries);
+    log.compact(snapshot, { maxEntries: limits.trailingEntries, maxBytes: limits.trailingBytes });
     this.#state.snapshotToWrite = snapshot;
   }
 

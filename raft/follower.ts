@@ -97,12 +97,13 @@ function reject(core: CoreState, to: MemberId, index: number, prevTerm: number):
   });
 }
 
-function askAgain(core: CoreState, leader: MemberId): void {
+/** A member that lost entries says what it has: after an append as far as that made it equal, otherwise where its log ends. */
+function askAgain(core: CoreState, leader: MemberId, appended: boolean): void {
   const { log } = core;
-  const hintIndex = Math.min(log.lastIndex, log.durableIndex);
+  const hintIndex = appended ? core.matchedIndex : Math.min(log.lastIndex, log.durableIndex);
   core.send(leader, {
     type: 'appendReply',
-    success: false,
+    success: appended,
     index: hintIndex,
     hintIndex,
     hintTerm: log.termAt(hintIndex) ?? 0,
@@ -123,7 +124,7 @@ export function answerLeader(core: CoreState): void {
   if (core.lostThrough > 0) {
     if (core.ackOwed && whole) {
       core.ackOwed = false;
-      askAgain(core, leaderId);
+      askAgain(core, leaderId, true);
     }
     return;
   }
@@ -156,7 +157,7 @@ export function handleHeartbeat(core: CoreState, message: Of<'heartbeat'>): void
   core.heardMatch = Math.max(core.heardMatch, message.commit);
   if (message.commit > core.log.lastIndex) core.lostThrough = Math.max(core.lostThrough, message.commit);
   if (core.lostThrough > 0) {
-    askAgain(core, message.from);
+    askAgain(core, message.from, false);
     return;
   }
   core.log.commitTo(Math.min(message.commit, core.matchedIndex));

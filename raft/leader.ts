@@ -22,6 +22,7 @@ export function tickLeader(core: CoreState, elapsedMs: number): void {
   }
   tickTransfer(core, elapsedMs);
   for (const progress of core.progress.values()) {
+    progress.sinceAppendMs += elapsedMs;
     if (progress.state !== 'snapshot') continue;
     progress.snapshotElapsedMs += elapsedMs;
     if (progress.snapshotElapsedMs >= limits.snapshotRetryMs) progress.becomeProbe();

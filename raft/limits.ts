@@ -38,6 +38,8 @@ export interface RaftLimits {
   readonly snapshotEveryBytes: number;
   /** Entries kept in memory behind a snapshot, so that a follower a little behind needs none. */
   readonly trailingEntries: number;
+  /** Entry data of those. */
+  readonly trailingBytes: number;
 }
 
 export const DEFAULT_LIMITS: RaftLimits = {
@@ -60,6 +62,7 @@ export const DEFAULT_LIMITS: RaftLimits = {
   snapshotEveryEntries: 50_000,
   snapshotEveryBytes: 64 * 1024 * 1024,
   trailingEntries: 5_000,
+  trailingBytes: 16 * 1024 * 1024,
 };
 
 /** Fills in the defaults and asserts how the limits hang together. */

@@ -91,8 +91,12 @@ export class RaftLog {
     return lastTerm > this.lastTerm || (lastTerm === this.lastTerm && lastIndex >= this.lastIndex);
   }
 
-  /** The last index at or before `index` (or the log's offset) whose term is at most `term`: where two logs may still agree. */
+  /**
+   * The last index at or before `index` whose term is at most `term`: where two logs may still agree. 0 where that is
+   * before this log begins.
+   */
   lastIndexWithTermAtMost(index: number, term: number): number {
+    if (index < this.#offset || this.#offsetTerm > term) return 0;
     let low = this.#offset;
     let high = Math.min(index, this.lastIndex);
     while (low < high) {
@@ -166,17 +170,27 @@ export class RaftLog {
   }
 
   /** Takes this member's own snapshot and drops entries behind it but for `trailing` (hazard 26: never past what is applied). */
-  compact(snapshot: Snapshot, trailing: number): void {
+  compact(snapshot: Snapshot, trailing: { maxEntries: number; maxBytes: number }): void {
     const { index, term } = snapshot.meta;
     if (index > this.#commit || this.termAt(index) !== term)
       throw new RaftInvariantError(`snapshot of ${index}@${term} is not of this log`);
     this.#snapshot = snapshot;
     this.#unwritten = Math.max(this.#unwritten, index + 1);
     this.#configurations.compact(index);
-    const offset = Math.max(this.#offset, index - trailing);
+    const offset = this.#trailingOffset(index, trailing);
     this.#offsetTerm = this.termAt(offset) ?? this.#offsetTerm;
     this.#entries = this.#entries.slice(offset - this.#offset);
     this.#offset = offset;
+  }
+
+  #trailingOffset(index: number, { maxEntries, maxBytes }: { maxEntries: number; maxBytes: number }): number {
+    const least = Math.max(this.#offset, index - maxEntries);
+    let offset = index;
+    for (let bytes = 0; offset > least; offset -= 1) {
+      bytes += this.#entries[offset - this.#offset - 1]?.data.length ?? 0;
+      if (bytes > maxBytes) break;
+    }
+    return offset;
   }
 
   /** The entries that a write issued now must hold. They count as durable once `written` is called. */

@@ -46,8 +46,12 @@ export class Progress {
   state: ProgressState = 'probe';
   match = 0;
   next: number;
-  /** The one append that shows whether the logs meet is out. A heartbeat's answer allows another. */
+  /** The one append that shows whether the logs meet is out. */
   probeSent = false;
+  /** Since the last append to it. */
+  sinceAppendMs = 0;
+  /** Lost peer: the probe was repeated without entries, and its answer lets the entries go again. */
+  #repeated = false;
   pendingSnapshotIndex = 0;
   snapshotElapsedMs = 0;
   /** Time since it last answered this leader. */
@@ -65,8 +69,9 @@ export class Progress {
 
   becomeProbe(): void {
     // After a snapshot the follower is known to reach its index only once it says so: start where it may be.
-    this.next =
-      this.state === 'snapshot' ? Math.max(this.match + 1, this.pendingSnapshotIndex + 1) : this.match + 1;
+    if (this.state === 'snapshot') this.next = Math.max(this.match, this.pendingSnapshotIndex) + 1;
+    // A probe that begins again keeps its place: where nothing is known yet, `match` says nothing.
+    else if (this.state === 'replicate') this.next = this.match + 1;
     this.#enter('probe');
   }
 
@@ -116,6 +121,20 @@ export class Progress {
     this.next = agreeing + 1;
   }
 
+  /** A lost peer's log equals the leader's up to `index`: it is sent what follows, though it counts for nothing. */
+  follows(index: number): void {
+    if (this.state === 'snapshot' && index < this.pendingSnapshotIndex) return;
+    const answersProbe = index >= this.next || (this.#repeated && index + 1 === this.next);
+    if (this.state !== 'snapshot' && !answersProbe) return;
+    this.#enter('probe');
+    this.next = index + 1;
+  }
+
+  /** The probe is sent again, without its entries. */
+  repeatsProbe(): void {
+    this.#repeated = true;
+  }
+
   isPaused(maxMessages: number, maxBytes: number): boolean {
     if (this.state === 'probe') return this.probeSent;
     if (this.state === 'snapshot') return true;
@@ -142,6 +161,7 @@ export class Progress {
   #enter(state: ProgressState): void {
     this.state = state;
     this.probeSent = false;
+    this.#repeated = false;
     this.pendingSnapshotIndex = 0;
     this.snapshotElapsedMs = 0;
     this.inflight.reset();

@@ -54,6 +54,7 @@ function sendAppend(core: CoreState, peer: MemberId, progress: Progress, entries
   const prevTerm = core.log.termAt(prevIndex) ?? 0;
   const commit = core.log.commitIndex;
   progress.sentCommit = commit;
+  progress.sinceAppendMs = 0;
   core.send(peer, { type: 'append', prevIndex, prevTerm, commit, entries });
 }
 
@@ -88,7 +89,7 @@ export function handleAppendReply(core: CoreState, message: Of<'appendReply'>): 
   if (progress === undefined || message.index > core.log.lastIndex) return;
   const agreeing = core.log.lastIndexWithTermAtMost(message.hintIndex, message.hintTerm);
   if (message.lost) {
-    progress.startOver(agreeing);
+    handleLost(core, message, progress, agreeing);
     return;
   }
   if (!message.success) {
@@ -116,10 +117,31 @@ export function handleHeartbeatReply(core: CoreState, message: Of<'heartbeatRepl
   if (progress === undefined || progress.lost) return;
   progress.silentMs = 0;
   progress.ackedRound = Math.max(progress.ackedRound, Math.min(message.round, core.leaderReads.round));
-  progress.probeSent = false;
-  if (progress.state !== 'replicate' || progress.match >= core.log.lastIndex) return;
+  if (progress.state === 'replicate') progress.probeSent = false;
+  if (progress.sinceAppendMs < core.limits.heartbeatMs) return;
   // What was sent may be lost.
-  compareEnd(core, message.from, progress);
+  if (progress.state === 'probe') repeatProbe(core, message.from, progress);
+  else if (progress.state === 'replicate' && progress.match < core.log.lastIndex)
+    compareEnd(core, message.from, progress);
+}
+
+/** It counts for nothing until it holds again what it lost, and is sent that all the same (hazard 18). */
+function handleLost(core: CoreState, message: Of<'appendReply'>, progress: Progress, agreeing: number): void {
+  if (!progress.lost) progress.startOver(agreeing);
+  else if (message.success) progress.follows(message.index);
+  else if (agreeing < message.index) progress.backOff(message.index, agreeing);
+  else if (progress.state === 'probe' && progress.sinceAppendMs >= core.limits.electionTimeoutMs)
+    repeatProbe(core, message.from, progress);
+}
+
+/** The probe may be lost. Its repetition carries no entries: on a slow link the first one is still on its way. */
+function repeatProbe(core: CoreState, peer: MemberId, progress: Progress): void {
+  // Nothing was sent, or the log begins after it by now: the snapshot may go.
+  if (!progress.probeSent || progress.next < core.log.firstIndex) progress.probeSent = false;
+  else {
+    progress.repeatsProbe();
+    sendAppend(core, peer, progress, []);
+  }
 }
 
 /** Finds out whether the peer holds what was sent to it: an append without entries at the end of that. */

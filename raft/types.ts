@@ -75,7 +75,7 @@ export type Message =
       /** Rejected only: where the follower's log may still match (back-off by term). */
       readonly hintIndex: number;
       readonly hintTerm: number;
-      /** It has lost entries it had acknowledged: it counts for nothing and asks for the log from `hintIndex` again (hazard 18). */
+      /** It has lost entries it had acknowledged: it counts for nothing, whatever it grants, and asks for the log from `hintIndex` again (hazard 18). */
       readonly lost: boolean;
     })
   | (Envelope & { readonly type: 'heartbeat'; readonly commit: number; readonly round: number })

@@ -30,7 +30,9 @@ function append(
 
 function acks(cluster: CoreCluster, from: string, to: string): number[] {
   return cluster.sent.flatMap((each) =>
-    each.type === 'appendReply' && each.success && each.from === from && each.to === to ? [each.index] : [],
+    each.type === 'appendReply' && each.success && !each.lost && each.from === from && each.to === to
+      ? [each.index]
+      : [],
   );
 }
 
@@ -238,7 +240,7 @@ describe('hazards of replication', () => {
     cluster.run(500, (each) => each.type === 'append' && each.to === 'b' && each.entries[0]?.index === last);
     expect(cluster.of('b').disk.entries).toHaveLength(last - 1);
     expect(acks(cluster, 'b', 'a')).toEqual([]);
-    cluster.run(300);
+    cluster.run(2_500);
     expect(acks(cluster, 'b', 'a').at(-1)).toBe(last);
   });
 
@@ -514,5 +516,59 @@ describe('hazards of replication', () => {
     expect(match).toBeLessThan(cluster.core('a').log.commitIndex);
     const toC = cluster.sent.filter((each) => each.type === 'heartbeat' && each.to === 'c');
     expect(toC.at(-1)).toMatchObject({ commit: match });
+  });
+});
+
+describe('peers on slow or busy links', () => {
+  const compacting = { limits: { trailingEntries: 2, snapshotEveryEntries: 10 } };
+
+  test('a member that lost what it acknowledged, behind a compacted leader, gets the snapshot', () => {
+    const cluster = behind(compacting);
+    const old = cluster.of('c').disk;
+    for (let at = 0; at < 20; at += 1) cluster.propose('a', `x${at}`);
+    cluster.settle();
+    cluster.run(300);
+    cluster.compact('a');
+    cluster.crash('c');
+    cluster.restart('c', old);
+    cluster.act('a', (core) => core.peerUp('c', 'boot2'));
+    cluster.run(3_000);
+    expect(cluster.core('c').log.commitIndex).toBe(cluster.core('a').log.commitIndex);
+    expect(cluster.core('c').hasLostEntries).toBe(false);
+    expect(cluster.sent.filter((each) => each.type === 'snapshot').length).toBeLessThanOrEqual(2);
+  });
+
+  test('a follower that a new leader has not heard is asked what it has before it is sent the snapshot', () => {
+    const cluster = behind({ limits: { trailingEntries: 10, snapshotEveryEntries: 10 } });
+    for (let at = 0; at < 20; at += 1) cluster.propose('a', `x${at}`);
+    cluster.settle();
+    cluster.run(300);
+    for (const id of THREE) cluster.compact(id);
+    cluster.crash('a');
+    cluster.run(4_000);
+    const leader = cluster.core('b').role === 'leader' ? 'b' : 'c';
+    cluster.restart('a');
+    cluster.act(leader, (core) => core.peerUp('a', 'boot2'));
+    cluster.run(500);
+    expect(cluster.core('a').log.lastIndex).toBe(cluster.core(leader).log.lastIndex);
+    expect(cluster.sent.filter((each) => each.type === 'snapshot')).toHaveLength(0);
+  });
+
+  test('rounds of reads do not repeat the entries of a probe that is on its way', () => {
+    const cluster = behind();
+    cluster.act('a', (core) => core.peerDown('c'));
+    cluster.propose('a', 'x', 'y', 'z');
+    cluster.settle((each) => each.to === 'c');
+    cluster.act('a', (core) => core.peerUp('c', 'boot2'));
+    const appends = cluster.take((each) => each.type === 'append' && each.to === 'c');
+    expect(appends).toHaveLength(1);
+    for (let key = 1; key <= 20; key += 1) {
+      cluster.act('a', (core) => core.readIndex(key));
+      cluster.settle();
+    }
+    const since = cluster.sent.slice(cluster.sent.indexOf(appends[0]!) + 1);
+    expect(since.filter((each) => each.type === 'append' && each.to === 'c')).toEqual([]);
+    cluster.run(300);
+    expect(cluster.core('c').log.lastIndex).toBe(cluster.core('a').log.lastIndex);
   });
 });

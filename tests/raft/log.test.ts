@@ -44,7 +44,10 @@ describe('the log in memory', () => {
 
   test('compaction keeps the window behind the snapshot, and the term before it', () => {
     const log = logOf([1, 1, 2, 2, 3, 3], 6);
-    log.compact({ meta: { index: 5, term: 3, configuration: CONFIGURATION }, data: new Uint8Array(0) }, 2);
+    log.compact(
+      { meta: { index: 5, term: 3, configuration: CONFIGURATION }, data: new Uint8Array(0) },
+      { maxEntries: 2, maxBytes: 100 },
+    );
     expect(log).toMatchObject({ firstIndex: 4, snapshotIndex: 5, lastIndex: 6 });
     expect([2, 3, 4, 5, 6, 7].map((index) => log.termAt(index))).toEqual([null, 2, 2, 3, 3, null]);
     expect(() => log.slice(3, 6, ALL)).toThrow(/compacted/);
@@ -66,5 +69,20 @@ describe('the log in memory', () => {
     expect(() => log.commitTo(3)).toThrow(/log ends at 2/);
     expect(() => log.truncateFrom(1)).toThrow(/commit is 1/);
     expect(() => logOf([2, 1])).toThrow(/cannot follow/);
+  });
+
+  test('the window behind a snapshot keeps to its bytes as well as its entries', () => {
+    const first = (maxEntries: number, maxBytes: number) => {
+      const log = logOf([]);
+      log.append(Array.from({ length: 10 }, (_, at) => entry(at + 1, 1)));
+      log.commitTo(10);
+      const meta = { index: 10, term: 1, configuration: CONFIGURATION };
+      log.compact({ meta, data: new Uint8Array(1) }, { maxEntries, maxBytes });
+      return log.firstIndex;
+    };
+    expect(first(5, 100)).toBe(6);
+    expect(first(5, 12)).toBe(8);
+    expect(first(5, 11)).toBe(9);
+    expect(first(0, 100)).toBe(11);
   });
 });
