@@ -23,6 +23,7 @@ const BROKER_ACTIONS: ReadonlySet<string> = new Set<BrokerAction['type']>([
   'refuseCopies',
   'lateAnswers',
   'otherBrokersReturn',
+  'heardLate',
   'overload',
 ]);
 

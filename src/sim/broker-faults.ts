@@ -1,5 +1,6 @@
 import { COPY_PATH } from '../broker/index.ts';
 import type { SimCluster } from './cluster.ts';
+import { HEALTHY_DISK } from './disk.ts';
 import { ANY_LEADER, type BrokerAction } from './plan.ts';
 
 type Of<T extends BrokerAction['type']> = Extract<BrokerAction, { type: T }>;
@@ -16,6 +17,10 @@ const RESTART_MS = 4_000;
 /** What members say comes later by a part at a time: a broker that hears nothing for half a lease dials another. */
 const DELAY_STEP_MS = 500;
 const DELAY_EVERY_MS = 1_000;
+/** A client's reads are under way by then. */
+const STALL_AFTER_MS = 600;
+/** A quorum that writes so slowly that a proposal waits for seconds. */
+const SLOW_QUORUM = { syncMinMs: 1_000, syncMaxMs: 2_500 };
 /** Proposals at a leader that are to leave no room for its own. */
 const OVERLOAD_FROM_MS = 5_800;
 const OVERLOAD_EVERY_MS = 4;
@@ -73,6 +78,8 @@ export class BrokerFaults {
           () => (faults.readMaxMs = action.readMaxMs),
           () => (faults.readMaxMs = readMaxMs),
         );
+        this.#append(target);
+        if (action.stallMs > 0) this.#later(STALL_AFTER_MS, () => this.#stall(target, action.stallMs));
         break;
       }
       case 'mute':
@@ -94,6 +101,9 @@ export class BrokerFaults {
         break;
       case 'otherBrokersReturn':
         this.#othersReturn(action);
+        break;
+      case 'heardLate':
+        this.#heardLate(action);
         break;
       case 'overload':
         this.#overload(action);
@@ -209,8 +219,49 @@ export class BrokerFaults {
     });
   }
 
+  #stall(broker: string, forMs: number): void {
+    const process = this.#cluster.process(broker);
+    if (process === null) return;
+    this.#host.during(
+      forMs,
+      () => process.stall(),
+      () => process.resume(true),
+    );
+  }
+
+  /** Its last heartbeat is answered as late as can be; what the quorum then writes it does not hear. */
+  #heardLate({ target, silentMs, forMs }: Of<'heardLate'>): void {
+    const cluster = this.#cluster;
+    const { members } = cluster.plan;
+    const line = cluster.line(target);
+    const pairs = members.flatMap((id): [string, string][] => [
+      [target, id],
+      [id, target],
+    ]);
+    this.#host.cut(pairs, silentMs);
+    this.#later(OVERLOAD_FROM_MS, () => {
+      const disks = members.map((id) => cluster.disk(id).faults);
+      const { syncMinMs } = HEALTHY_DISK;
+      const { syncMaxMs } = cluster.plan.settings;
+      this.#host.during(
+        forMs,
+        () => disks.forEach((faults) => Object.assign(faults, SLOW_QUORUM)),
+        () => disks.forEach((faults) => Object.assign(faults, { syncMinMs, syncMaxMs })),
+      );
+    });
+    this.#later(silentMs, () => {
+      line.onAnswer = (type) => {
+        if (type !== 'heartbeat.ok') return;
+        line.onAnswer = null;
+        this.#host.cut(pairs, forMs);
+      };
+    });
+  }
+
   #overload({ target, silentMs }: Of<'overload'>): void {
-    const { members } = this.#cluster.plan;
+    const { members, settings } = this.#cluster.plan;
+    // A leader with room for thousands cannot be filled.
+    if (settings.limits.maxPendingProposals > OVERLOAD_WRITES) return;
     this.#host.cut(
       members.map((id): [string, string] => [target, id]),
       silentMs,

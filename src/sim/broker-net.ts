@@ -13,10 +13,12 @@ export interface BrokerLine {
   answersToLose: number;
   /** For how long after such a report the connection is deaf, ms. */
   deafMs: number;
+  /** Told of every answer that comes in. */
+  onAnswer: ((type: string) => void) | null;
 }
 
 export function quietLine(): BrokerLine {
-  return { swallowed: new Set(), answersToLose: 0, deafMs: 0 };
+  return { swallowed: new Set(), answersToLose: 0, deafMs: 0, onAnswer: null };
 }
 
 /** Told of an answer to a client that says a request was carried out, at the moment at which it leaves. */
@@ -66,7 +68,9 @@ function onLine(connection: Connection, process: SimProcess, line: BrokerLine): 
     onClose: () => {},
   };
   connection.onMessage = (data) => {
-    if (!isDeaf) wrapped.onMessage(data);
+    if (isDeaf) return;
+    wrapped.onMessage(data);
+    line.onAnswer?.((codec.decode(data) as { readonly type: string }).type);
   };
   connection.onClose = (code, reason) => wrapped.onClose(code, reason);
   return wrapped;

@@ -22,6 +22,7 @@ export const HELD_BACK: ReadonlySet<string> = new Set([
   'brokerAnswersLost',
   'brokerAnswersLate',
   'brokersReturn',
+  'brokerHeardLate',
   'brokerOverload',
   'reimport',
   'movesCancelled',
@@ -77,7 +78,8 @@ export const MORE_MAKERS: Readonly<Record<string, BrokerMaker>> = {
     type: 'slowReads',
     atMs,
     target: random.pick(brokers),
-    readMaxMs: random.pick([50, 500, 1_900]),
+    readMaxMs: random.pick([50, 500, 1_000]),
+    stallMs: random.pick([0, 5_000, 8_000]),
     forMs: Math.round(random.between(500, 8_000)),
   }),
   /** Two brokers from each other, for as long as there is; the control plane reaches both. */
@@ -128,6 +130,13 @@ export const MORE_MAKERS: Readonly<Record<string, BrokerMaker>> = {
     atMs,
     target: random.pick(brokers),
     downMs: COUNTED_OUT_MS,
+  }),
+  brokerHeardLate: ({ random, atMs }, brokers) => ({
+    type: 'heardLate',
+    atMs,
+    target: random.pick(brokers),
+    silentMs: Math.round(random.between(6_450, 6_600)),
+    forMs: COUNTED_OUT_MS,
   }),
   brokerOverload: ({ random, atMs }, brokers) => ({
     type: 'overload',

@@ -36,6 +36,7 @@ export class FaultInjector {
   readonly #clients: FaultClients;
   readonly #brokers: BrokerFaults;
   #policyChanged = false;
+  #hasImported = false;
   #healed = false;
 
   constructor(cluster: SimCluster, clients: FaultClients) {
@@ -80,7 +81,10 @@ export class FaultInjector {
           if (placement !== null) await request(placement);
         }),
       during: (forMs, begin, end) => this.#for(forMs, begin, end),
-      forget: () => cluster.records.loseAll(),
+      forget: () => {
+        this.#hasImported = true;
+        cluster.records.loseAll();
+      },
     });
   }
 
@@ -97,6 +101,11 @@ export class FaultInjector {
     if (action.type === 'cut') return action.pairs.flat().some((id) => brokers.includes(id));
     if (action.type === 'island') return true;
     return 'target' in action && brokers.includes(action.target);
+  }
+
+  /** The cluster has been imported over itself. */
+  get hasImported(): boolean {
+    return this.#hasImported;
   }
 
   /** What an operator takes back once all is whole: emptied brokers, a changed policy. */

@@ -48,6 +48,7 @@ export interface Member {
 
 /** Who holds which shard, as one member has applied it. */
 export interface PlacementView {
+  readonly clusterTimeMs: number;
   /** Where that shard's leader takes clients; `null`: nobody is known to. */
   addressOf(shard: string): string | null;
   /** Whether all brokers are live, and all that this one holds in sync is in sync on another too. */

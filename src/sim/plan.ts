@@ -83,7 +83,13 @@ export type BrokerAction = { readonly atMs: number; readonly target: Target } &
     | { readonly type: 'clones'; readonly turns: number; readonly turnMs: number; readonly downMs: number }
     /** A broker that is killed finds the end of what it wrote gone, under the same condition. */
     | { readonly type: 'loseTail'; readonly writes: number; readonly downMs: number }
-    | { readonly type: 'slowReads'; readonly readMaxMs: number; readonly forMs: number }
+    /** Its disk reads slowly, and it is stopped with reads under way. */
+    | {
+        readonly type: 'slowReads';
+        readonly readMaxMs: number;
+        readonly stallMs: number;
+        readonly forMs: number;
+      }
     /** A broker registers, beats, and says nothing else; then it goes on, or is killed. */
     | { readonly type: 'mute'; readonly forMs: number; readonly kill: boolean }
     /** The answers to a broker's next reports are lost. */
@@ -94,6 +100,8 @@ export type BrokerAction = { readonly atMs: number; readonly target: Target } &
     | { readonly type: 'lateAnswers'; readonly delayMs: number; readonly forMs: number }
     /** All brokers but this one are killed, for so long that they are counted out, and come back together. */
     | { readonly type: 'otherBrokersReturn'; readonly downMs: number }
+    /** It is heard again, once, after it was to be declared down and before the slow quorum has written that. */
+    | { readonly type: 'heardLate'; readonly silentMs: number; readonly forMs: number }
     /** It falls silent until it is to be declared down, and is heard again while the leader has no room for the proposal. */
     | { readonly type: 'overload'; readonly silentMs: number }
   );

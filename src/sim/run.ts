@@ -33,6 +33,7 @@ const MAX_AIMED = 24;
 const AIMED_SHARDS = 2;
 const AIMED_APPENDS = 20;
 const AIMED_EVERY_MS = 80;
+const AIMED_READ_EACH = 4;
 const BOUNDS_EVERY_MS = 1_000;
 /** Who serves what: at no instant two. */
 const SERVING_EVERY_MS = 50;
@@ -120,6 +121,8 @@ class Run {
     await this.#compareCopies();
     const since = this.#cluster.checks.leaderCount - leaders;
     if (since > 0) throw new Error(`no rest: ${since} more leaders after the healed core had one`);
+    // An import puts registers back to what they were when the file was written.
+    if (faults.hasImported) return;
     const wrong = this.#options.judge(this.#history.records);
     if (wrong !== null) throw new Error(`unsafe: ${wrong}`);
   }
@@ -185,7 +188,7 @@ class Run {
     });
   }
 
-  /** Appends to some of what a broker leads, close together. */
+  /** Appends to some of what a broker leads, and reads it, close together. */
   #appendAt(broker: string): void {
     const round = ++this.#aimed;
     const led = this.#cluster.newestPlacement?.ledBy(broker) ?? [];
@@ -195,7 +198,7 @@ class Run {
     for (const shard of shards) {
       const operations = Array.from({ length: AIMED_APPENDS }, (_, i) => ({
         client: name,
-        type: 'append' as const,
+        type: i % AIMED_READ_EACH === 0 ? ('read' as const) : ('append' as const),
         shard,
         value: `${name} ${shard} ${i}`,
         thinkMs: AIMED_EVERY_MS,
@@ -337,11 +340,11 @@ class Run {
     const client = new RecordClient('trier', cluster);
     for (let round = 0; !this.#settled; round++) {
       await this.#pause(SERVICE_EVERY_MS);
-      const toTry = cluster.service.look({
-        nowMs: this.#world.nowMs,
-        shards: cluster.planeIsWell ? (this.#leaderPlacement?.shards ?? null) : null,
-        isWell: (broker) => cluster.isWell(broker),
-      });
+      const nowMs = this.#world.nowMs;
+      const leader = cluster.planeIsWell ? this.#leaderPlacement : null;
+      cluster.service.lookAtTime(nowMs, leader?.clusterTimeMs ?? null);
+      const isWell = (broker: string): boolean => cluster.isWell(broker);
+      const toTry = cluster.service.look({ nowMs, shards: leader?.shards ?? null, isWell });
       if (toTry.length > 0) await client.appendOnce(toTry, `try ${round}`);
     }
   }

@@ -33,10 +33,9 @@ export const SERVER_KIT: SimKit = { member: bootNode, broker: { boot: bootBroker
 
 async function bootBroker(context: BootContext): Promise<RunningBroker> {
   const { id, members, process, disk, maxShards, copyChecks } = context;
-  const net = brokerNet(context.net, process, context.line, (type, shard) => {
-    if (type === 'append') return;
-    guarded(process.world, () => copyChecks.served(id, type, shard, broker.serving.includes(shard)));
-  });
+  const net = brokerNet(context.net, process, context.line, (type, shard) =>
+    guarded(process.world, () => copyChecks.served(id, type, shard, broker.serving.includes(shard))),
+  );
   const broker: Broker = new Broker({
     id,
     clusterId: CLUSTER_ID,
@@ -198,6 +197,10 @@ class ServerMember implements Member, PlacementView {
 
   async abandon(shard: string, deadlineMs: number): Promise<void> {
     await this.#node.plane.propose({ type: 'abandonShard', shard, expectedGeneration: null }, { deadlineMs });
+  }
+
+  get clusterTimeMs(): number {
+    return this.#node.plane.clusterTimeMs();
   }
 
   get shards(): readonly AssignmentRow[] {

@@ -3,6 +3,9 @@ const UNSERVED_BOUND_MS = 35_000;
 /** A shard that has taken no write for so long is tried. */
 const TRY_AFTER_MS = 12_000;
 
+/** Cluster time goes on within this, whoever leads. */
+const TIME_BOUND_MS = 10_000;
+
 /** What the checks look at, once a second or so. */
 export interface ServiceView {
   readonly nowMs: number;
@@ -19,10 +22,23 @@ export interface ServiceView {
 export class ServiceChecks {
   /** Since when a shard has been owed a write, and none was taken. */
   readonly #sinceMs = new Map<string, number>();
+  #clusterMs = -1;
+  /** Since when cluster time is what it is, while a leader works. */
+  #stillSinceMs = 0;
 
   /** A client's append was answered. */
   served(shard: string): void {
     this.#sinceMs.delete(shard);
+  }
+
+  /** Cluster time as the leader has it, `null` where none works. Throws where it stands still. */
+  lookAtTime(nowMs: number, clusterMs: number | null): void {
+    if (clusterMs === null || clusterMs !== this.#clusterMs) {
+      this.#clusterMs = clusterMs ?? -1;
+      this.#stillSinceMs = nowMs;
+    } else if (nowMs - this.#stillSinceMs > TIME_BOUND_MS) {
+      throw new Error(`unserved: cluster time stands still at ${clusterMs} under a leader that works`);
+    }
   }
 
   /** The shards to be tried now. Throws where one has waited too long. */

@@ -16,12 +16,17 @@ Plants each fault of tests/planted/*.patch in a copy of the sources and runs see
 Fails where a patch no longer applies, or its fault is not found within the seeds that its header states.
 `;
 
-/** A patch's header: `Fault:` what is broken, `Seeds:` within how many it is found, `Kit:` raft (consensus alone) or server. */
+/**
+ * A patch's header: `Fault:` what is broken, `Seeds:` within how many it is found, `Kit:` raft (consensus alone) or
+ * server, and `Faults:` where certain kinds of fault find it sooner than those that seeds draw.
+ */
 interface Planted {
   readonly file: string;
   readonly fault: string;
   readonly seeds: number;
   readonly kit: 'raft' | 'server';
+  /** As `--only` takes them. */
+  readonly faults: string | null;
 }
 
 interface Outcome {
@@ -32,14 +37,16 @@ interface Outcome {
 
 function readHeader(file: string): Planted {
   const text = readFileSync(join(PLANTED, file), 'utf8');
+  const optional = (name: string): string | null =>
+    new RegExp(`^${name}: (.+)$`, 'm').exec(text)?.[1] ?? null;
   const field = (name: string): string => {
-    const value = new RegExp(`^${name}: (.+)$`, 'm').exec(text)?.[1];
-    if (value === undefined) throw new Error(`${file} has no line \`${name}: …\``);
+    const value = optional(name);
+    if (value === null) throw new Error(`${file} has no line \`${name}: …\``);
     return value;
   };
   const kit = field('Kit');
   if (kit !== 'raft' && kit !== 'server') throw new Error(`${file}: Kit is raft or server, not ${kit}`);
-  return { file, fault: field('Fault'), seeds: Number(field('Seeds')), kit };
+  return { file, fault: field('Fault'), seeds: Number(field('Seeds')), kit, faults: optional('Faults') };
 }
 
 async function plant(planted: Planted): Promise<Outcome> {
@@ -51,6 +58,7 @@ async function plant(planted: Planted): Promise<Outcome> {
     if (applied.code !== 0) return { planted, foundAt: null, detail: `does not apply: ${applied.output}` };
     const args = ['--import', 'tsx', 'tests/sim/main.ts', '--seeds', String(planted.seeds), '--stop'];
     if (planted.kit === 'raft') args.push('--raft');
+    if (planted.faults !== null) args.push('--only', planted.faults);
     const played = await attempt(process.execPath, args, tree);
     const found = /FAILED seed (\d+)/.exec(played.output)?.[1];
     if (found !== undefined) {

@@ -59,4 +59,13 @@ describe('brokerNet', () => {
     expect(isTerminated()).toBe(true);
     expect(line.answersToLose).toBe(0);
   });
+
+  it('tells of the answers that come in', async () => {
+    const { line, answer } = await dialled();
+    const told: string[] = [];
+    answer('register.ok');
+    line.onAnswer = (type) => told.push(type);
+    answer('heartbeat.ok');
+    expect(told).toEqual(['heartbeat.ok']);
+  });
 });

@@ -30,4 +30,15 @@ describe('ServiceChecks', () => {
     checks.look(view(91_000, ['b1'], ['b1']));
     expect(checks.look(view(120_000, ['b1'], ['b1']))).toEqual([SHARD]);
   });
+
+  it('cluster time that stands still under a leader that works', () => {
+    const checks = new ServiceChecks();
+    checks.lookAtTime(0, 5);
+    checks.lookAtTime(9_000, 6);
+    checks.lookAtTime(18_000, 6);
+    checks.lookAtTime(19_000, null);
+    checks.lookAtTime(20_000, 6);
+    checks.lookAtTime(30_000, 6);
+    expect(() => checks.lookAtTime(30_001, 6)).toThrow('unserved: cluster time stands still at 6');
+  });
 });
