@@ -121,6 +121,7 @@ function registration(id: string, storeId: string): Command {
     weight: 1,
     labels: {},
     storeId,
+    starts: null,
   };
   return { type: 'registerBroker', broker };
 }

@@ -72,6 +72,7 @@ export interface Registration {
   readonly weight?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly storeId?: string;
+  readonly starts?: number;
 }
 
 /** One shard of a `report`. */

@@ -24,6 +24,8 @@ export interface BrokerIdentity {
   readonly weight: number;
   readonly labels: Readonly<Record<string, string>>;
   readonly storeId: string | null;
+  /** How often that store was counted as opened, this registration's own count included; `null`: it does not count. */
+  readonly starts: number | null;
 }
 
 export interface RegisterParams {

@@ -1,5 +1,5 @@
 import { MAX_BROKERS, MAX_COUNTER, MAX_STORE_ID_BYTES, type Command } from '../command/index.ts';
-import type { AssignmentRow, BrokerRow, ClusterState } from '../state/index.ts';
+import { storeOf, type AssignmentRow, type BrokerRow, type ClusterState } from '../state/index.ts';
 import { bytesOf, growthProblem } from './growth.ts';
 import { done, refuse, someOf, type Outcome, type Sliced } from './outcome.ts';
 import { rewrite, rowsOn, without, type RowPatch } from './row.ts';
@@ -26,8 +26,10 @@ export function* registerBroker(state: ClusterState, { broker }: Of<'registerBro
   const full = growthProblem(state, `broker ${broker.id}`, longer);
   if (full !== null) return full;
   const drain = before?.drain ?? false;
+  const store = storeOf(before, broker);
   const row: Omit<BrokerRow, 'revision'> = {
     ...broker,
+    ...(store === 'went_back' ? { storeId: null, starts: null } : {}),
     lifecycle: drain ? 'draining' : 'live',
     drain,
     incarnation,
@@ -38,8 +40,7 @@ export function* registerBroker(state: ClusterState, { broker }: Of<'registerBro
   state.putBroker(row);
   state.noteRegistration(state.timeMs);
   if (before !== undefined) {
-    const sameStore = before.storeId !== null && before.storeId === broker.storeId;
-    if (before.imported || sameStore) {
+    if (before.imported || store === 'same') {
       yield* comeBack(state, broker.id, { incarnation, first: before.imported });
     } else yield* startEmpty(state, broker.id, incarnation);
   }

@@ -90,6 +90,7 @@ function* replace(state: ClusterState, rows: ClusterRows, times: ImportedTimes):
       addresses: {},
       labels: {},
       storeId: null,
+      starts: null,
       imported: true,
     });
   }

@@ -61,6 +61,8 @@ export class Broker {
   readonly #sources = new Set<CopySource>();
   #parts: Parts | null = null;
   #term = 0;
+  /** The registration under which its store vouched for nothing. */
+  #renewedAfter = 0;
   /** The revision of its registration: an older view is that of another life. */
   #servesFrom = 0;
 
@@ -136,7 +138,8 @@ export class Broker {
       random,
       endpoints,
       clusterId,
-      registration: this.#registration(listener.address, directory.storeId),
+      registration: this.#registration(listener.address),
+      store: directory.identity,
       handlers: {
         onRegistered: (incarnation, resumed, revision) => {
           log.info({ incarnation, resumed }, 'registered');
@@ -144,7 +147,10 @@ export class Broker {
           this.#servesFrom = revision;
           keeper.startOver();
         },
-        onView: (update) => keeper.update(update),
+        onView: (update) => {
+          keeper.update(update);
+          this.#checkStore();
+        },
         onHeartbeat: ({ term }) => {
           reporter.beat(term !== this.#term);
           confirmer.beat();
@@ -181,17 +187,37 @@ export class Broker {
     return { directory, listener, client, keeper };
   }
 
-  #registration(address: string, storeId: string): Registration {
+  #registration(address: string): Registration {
     const { id, zone, maxShards, weight, labels } = this.#options;
     return {
       id,
       addresses: { [COPY_ADDRESS]: address, [DATA_ADDRESS]: address },
-      storeId,
       ...(zone === undefined ? {} : { zone }),
       ...(maxShards === undefined ? {} : { maxShards }),
       ...(weight === undefined ? {} : { weight }),
       ...(labels === undefined ? {} : { labels }),
     };
+  }
+
+  /**
+   * Its own row without a store id says that its directory was an older copy when it registered, or has a twin. No copy of
+   * it counts as in sync; it takes a new store id, so that its next registrations keep what it copies from now on.
+   */
+  #checkStore(): void {
+    if (this.#parts === null) return;
+    const { client, directory } = this.#parts;
+    const row = client.view.brokers.get(this.#options.id);
+    if (row === undefined || row.incarnation !== client.incarnation || row.storeId !== null) return;
+    if (row.incarnation === this.#renewedAfter) return;
+    this.#renewedAfter = row.incarnation;
+    this.#options.log.warn(
+      { incarnation: row.incarnation },
+      'the data directory is older than the one this broker last registered with: all its copies are made again',
+    );
+    directory.identity.renew().then(
+      () => client.registerAgain(),
+      (error: unknown) => this.#fail(error instanceof Error ? error : new Error(String(error))),
+    );
   }
 
   #copies(): Route {

@@ -37,8 +37,21 @@ export interface BrokerClientOptions {
   readonly endpoints: readonly string[];
   readonly clusterId: string;
   readonly registration: Registration;
+  /** Where records are kept, by a broker that keeps them: then the registration itself names no store. */
+  readonly store?: StoreCount;
   readonly encoding?: 'json' | 'msgpack';
   readonly handlers: BrokerClientHandlers;
+}
+
+/**
+ * What vouches for the records of a broker that registers again: the store's id, and how many registrations it has
+ * counted. The count is stored before it is sent, so that an older copy of the store can only send one that was used.
+ */
+export interface StoreCount {
+  /** Counts one more; resolves once synced. Called before each registration that is no resumption. */
+  count(): Promise<{ readonly storeId: string; readonly starts: number }>;
+  /** The registration counted last was refused because another process holds the id: its number was not used. */
+  takeBack(): Promise<void>;
 }
 
 /** Called synchronously; none may throw. */
@@ -138,6 +151,13 @@ export class BrokerClient {
     shards: readonly { readonly shard: string; readonly generation: number }[],
   ): Promise<BrokerAnswers['confirm']['results']> {
     return this.#inParts('confirm', shards);
+  }
+
+  /** Registers again, as a broker does whose store is another now. */
+  registerAgain(): void {
+    this.#incarnation = null;
+    this.#lease.end();
+    if (this.#connection !== null) this.#drop(this.#connection);
   }
 
   resolve(
@@ -241,9 +261,12 @@ export class BrokerClient {
   }
 
   async #register(connection: BrokerConnection): Promise<void> {
-    const { clusterId, registration, handlers } = this.#options;
+    const { clusterId, registration, store, handlers } = this.#options;
     const resumes = this.#incarnation;
-    const fields = { clusterId, broker: registration, ...(resumes === null ? {} : { incarnation: resumes }) };
+    const counted = resumes === null ? await store?.count() : {};
+    if (this.#connection !== connection) return;
+    const broker = { ...registration, ...counted };
+    const fields = { clusterId, broker, ...(resumes === null ? {} : { incarnation: resumes }) };
     const sentAtMs = this.#options.clock.now();
     if (resumes === null) this.#unansweredAtMs.push(sentAtMs);
     let answer: BrokerAnswers['register'];
@@ -252,6 +275,7 @@ export class BrokerClient {
     } catch (error) {
       const code = error instanceof EvenkeelError ? error.code : null;
       if (resumes === null && error instanceof EvenkeelError && !error.retriable) this.#answered(sentAtMs);
+      if (resumes === null && code === 'broker_connected') await store?.takeBack();
       if (resumes === null || this.#connection !== connection) throw error;
       if (code === 'stale_incarnation' && !this.#isOwn()) {
         this.#replaced();

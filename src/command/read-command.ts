@@ -117,6 +117,7 @@ function readRegistration(f: Fields): Extract<Command, { type: 'registerBroker' 
     weight: f.integer('weight'),
     labels: f.map('labels', asString),
     storeId: f.nullable('storeId', (key) => f.string(key)),
+    starts: f.nullable('starts', (key) => f.integer(key)),
   };
   f.end();
   return broker;

@@ -36,6 +36,7 @@ export type Command =
         readonly weight: number;
         readonly labels: Readonly<Record<string, string>>;
         readonly storeId: string | null;
+        readonly starts: number | null;
       };
     }
   | {

@@ -131,7 +131,7 @@ export function notAShard(shard: string): string {
 }
 
 function registrationProblem(broker: Extract<Command, { type: 'registerBroker' }>['broker']): Problem | null {
-  const { id, addresses, storeId } = broker;
+  const { id, addresses, storeId, starts } = broker;
   const problem = brokerProblem(broker) ?? labelsProblem(`broker ${id}`, broker.labels);
   if (problem !== null) return problem;
   const listeners = Object.entries(addresses);
@@ -149,9 +149,16 @@ function registrationProblem(broker: Extract<Command, { type: 'registerBroker' }
       );
     }
   }
-  if (storeId === null) return null;
+  if (storeId === null) {
+    return starts === null
+      ? null
+      : invalid(`broker ${id}: starts counts how often a store was opened: send its storeId too`);
+  }
   const unprintable = textProblem(`broker ${id}: storeId`, storeId);
   if (unprintable !== null) return invalid(unprintable);
+  if (starts !== null && (starts < 1 || starts > limits.MAX_COUNTER)) {
+    return over(`broker ${id}: starts ${starts} must be 1 to ${limits.MAX_COUNTER}`);
+  }
   const bytes = Buffer.byteLength(storeId);
   return bytes >= 1 && bytes <= limits.MAX_STORE_ID_BYTES
     ? null

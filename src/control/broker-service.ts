@@ -1,5 +1,5 @@
 import { EvenkeelError } from '../errors.ts';
-import type { BrokerRow, StateView } from '../state/index.ts';
+import { storeOf, type BrokerRow, type StateView } from '../state/index.ts';
 import type {
   HeartbeatAnswer,
   LeaveAnswer,
@@ -33,11 +33,12 @@ export async function register(
   if (untold !== null) return answer(tenure, untold, timings, state.revision);
   const known = state.brokers.get(broker.id);
   if (known !== undefined && tenure.liveness.sessionLives(known)) {
-    const sameStore = broker.storeId !== null && broker.storeId === known.storeId;
-    if (!sameStore) {
+    const store = storeOf(known, broker);
+    if (store !== 'same') {
+      const which = store === 'other' ? 'another store' : 'a newer copy of this store';
       throw new EvenkeelError(
         'broker_connected',
-        `broker ${broker.id} is connected (incarnation ${known.incarnation}) with another store: stop that process, ` +
+        `broker ${broker.id} is connected (incarnation ${known.incarnation}) with ${which}: stop that process, ` +
           `use another id, or wait ${timings.leaseMs} ms after it was last heard`,
       );
     }
@@ -76,6 +77,7 @@ async function takeOver(
     row !== undefined &&
     row.incarnation > untold.before &&
     row.storeId === broker.storeId &&
+    row.starts === untold.broker.starts &&
     !row.imported &&
     row.lifecycle !== 'down' &&
     row.lifecycle !== 'left';

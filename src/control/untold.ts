@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BrokerIdentity } from '../broker-services.ts';
+import { storeOf } from '../state/index.ts';
 
 /** A registration that is in the log, or may be. */
 export interface UntoldRegistration {
@@ -23,12 +24,13 @@ export class Untold {
 
   /**
    * The same registration, for whoever asks now alone; `null`: there is none. Any other of that id ends it. Only a store,
-   * whose directory is locked, says that it is the same broker.
+   * whose directory is locked, says that it is the same broker; one that counts its starts has counted this try too.
    */
   take(broker: BrokerIdentity): UntoldRegistration | null {
     const found = this.#byBroker.get(broker.id);
     this.#byBroker.delete(broker.id);
     if (found === undefined || broker.storeId === null) return null;
-    return isDeepStrictEqual(found.broker, broker) ? found : null;
+    if (storeOf(found.broker, broker) !== 'same') return null;
+    return isDeepStrictEqual({ ...found.broker, starts: null }, { ...broker, starts: null }) ? found : null;
   }
 }

@@ -29,4 +29,5 @@ export {
   type ImportPart,
   type StagedImport,
 } from './staged-imports.ts';
+export { storeOf } from './store-of.ts';
 export * from './types.ts';

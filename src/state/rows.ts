@@ -22,6 +22,7 @@ export function canonicalBroker(row: BrokerRow): Canonical<BrokerRow> {
     addresses: sortedMap(row.addresses),
     labels: sortedMap(row.labels),
     storeId: row.storeId,
+    starts: row.starts,
     imported: row.imported,
     revision: row.revision,
   };

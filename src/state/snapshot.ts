@@ -124,6 +124,7 @@ function readBrokerRow(value: unknown, path: string): BrokerRow {
     addresses: f.map('addresses', asString),
     labels: f.map('labels', asString),
     storeId: f.nullable('storeId', (key) => f.string(key)),
+    starts: f.nullable('starts', (key) => f.integer(key)),
     imported: f.boolean('imported'),
     revision: f.integer('revision'),
   };

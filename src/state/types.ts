@@ -8,8 +8,13 @@ export interface BrokerRow extends Broker {
   /** By listener name: `host:port`. */
   readonly addresses: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
-  /** Of the last registration; `null`: it gave none, or it has never registered (imported). */
+  /**
+   * Of the last registration; `null`: it gave none, its store had gone back in time and vouches for nothing from then on,
+   * or it has never registered (imported).
+   */
   readonly storeId: string | null;
+  /** Of the last registration: a store of that id whose count is not above this one is an older copy of it. `null`: it does not count. */
+  readonly starts: number | null;
   /** It came with an import and has not registered since: its first registration keeps what the file gave it. */
   readonly imported: boolean;
   /** Last change. */

@@ -91,6 +91,7 @@ function readBroker(f: Fields): BrokerIdentity {
     weight: optional(f, 'weight', integer) ?? 1,
     labels: f['labels'] === undefined ? {} : strings(f, 'labels'),
     storeId: optional(f, 'storeId', string),
+    starts: optional(f, 'starts', integer),
   };
 }
 

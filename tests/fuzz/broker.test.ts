@@ -32,6 +32,7 @@ const REQUESTS = [
       weight: 2,
       labels: { a: '1' },
       storeId: 'x',
+      starts: 2,
     },
   },
   { id: 2, type: 'heartbeat', incarnation: 1 },

@@ -60,6 +60,40 @@ describe('a registration', () => {
     expect(h.assignment()).toMatchObject({ inSync: [], state: 'active', leader: 'b1', epoch: before.epoch });
   });
 
+  it.each([
+    ['above the last registered', 4, ['b1', 'b2'], { storeId: 'store-b2', starts: 4 }],
+    ['equal to the last registered', 3, ['b1'], { storeId: null, starts: null }],
+    ['below the last registered', 1, ['b1'], { storeId: null, starts: null }],
+    ['no longer given', null, ['b1'], { storeId: null, starts: null }],
+  ])('with the same store and a count of starts %s (%j after 3)', (_what, starts, inSync, row) => {
+    h.register('b2', { starts: 3 });
+    expect(h.assignment().inSync).toEqual(['b1', 'b2']);
+    h.register('b2', { starts });
+    expect(h.assignment().inSync).toEqual(inSync);
+    expect(h.broker('b2')).toMatchObject(row);
+  });
+
+  it('after its store went back in time that id vouches for nothing, however high its count; another one does', () => {
+    h.register('b2', { starts: 3 });
+    h.register('b2', { starts: 3 });
+    h.report('b1', [{ inSync: ['b1', 'b2'] }]);
+    // The twin that had the higher count: it lacks what the other one has been given since.
+    h.register('b2', { starts: 9 });
+    expect(h.assignment().inSync).toEqual(['b1']);
+    expect(h.register('b2', { storeId: 'renewed', starts: 1 })).toMatchObject({ lifecycle: 'live' });
+    h.report('b1', [{ inSync: ['b1', 'b2'] }]);
+    h.register('b2', { storeId: 'renewed', starts: 2 });
+    expect(h.assignment().inSync).toEqual(['b1', 'b2']);
+  });
+
+  it('leads nothing more whose store went back in time, and its last copy is in no set', () => {
+    h.register('b1', { starts: 2 });
+    h.register('b2', { storeId: 'empty' });
+    expect(h.assignment()).toMatchObject({ leader: 'b1', inSync: ['b1'] });
+    h.register('b1', { starts: 2 });
+    expect(h.assignment()).toMatchObject({ leader: 'b1', inSync: [] });
+  });
+
   it('without a store is never taken for the one before it', () => {
     h.register('b2', { storeId: null });
     h.report('b1', [{ inSync: ['b1', 'b2'] }]);
@@ -129,6 +163,7 @@ describe('a registration', () => {
       weight: 1,
       labels: {},
       storeId: null,
+      starts: null,
     };
     expect(bad({ id: 'b 9' })).toMatchObject({
       code: 'invalid_argument',
@@ -147,6 +182,13 @@ describe('a registration', () => {
       message: expect.stringMatching(/address client/),
     });
     expect(bad({ storeId: '' })).toMatchObject({ message: expect.stringMatching(/storeId/) });
+    expect(bad({ starts: 1 })).toMatchObject({ message: expect.stringMatching(/send its storeId too/) });
+    for (const starts of [0, 2 ** 52 + 1]) {
+      expect(bad({ storeId: 's', starts })).toMatchObject({
+        code: 'limit_exceeded',
+        message: expect.stringMatching(/starts \d+ must be 1 to/),
+      });
+    }
     expect(h.state.brokers.has('b9')).toBe(false);
   });
 });

@@ -69,7 +69,7 @@ function lopsided(b3: Partial<Broker> = {}): Harness {
 
 const register = (id: string, storeId: string): Command => ({
   type: 'registerBroker',
-  broker: { id, zone: null, addresses: {}, maxShards: null, weight: 1, labels: {}, storeId },
+  broker: { id, zone: null, addresses: {}, maxShards: null, weight: 1, labels: {}, storeId, starts: null },
 });
 
 describe('a decision made of a state that has changed', () => {

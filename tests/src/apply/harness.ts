@@ -67,6 +67,7 @@ export class Harness {
         weight: 1,
         labels: {},
         storeId: `store-${id}`,
+        starts: null,
         ...over,
       },
     }) as { incarnation: number; lifecycle: string };

@@ -124,6 +124,8 @@ function commandsOf(
         weight: 1 + (c % 3),
         labels: {},
         storeId,
+        // Mostly one more than last time, at times not, and at times none.
+        starts: storeId === null || c % 4 === 0 ? null : c % 4 === 1 ? 1 : i + 1,
       };
       return plain({ type: 'registerBroker', broker: spec });
     }

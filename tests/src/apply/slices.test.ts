@@ -83,6 +83,7 @@ const COMMANDS: readonly (readonly [string, Command, number])[] = [
       broker: {
         ...{ id: 'b1', zone: null, addresses: {}, maxShards: null, weight: 1, labels: {} },
         storeId: 'another',
+        starts: null,
       },
     },
     ROWS + 1,
@@ -94,6 +95,7 @@ const COMMANDS: readonly (readonly [string, Command, number])[] = [
       broker: {
         ...{ id: 'b2', zone: null, addresses: {}, maxShards: null, weight: 1, labels: {} },
         storeId: 'store-b2',
+        starts: null,
       },
     },
     ROWS + 1,

@@ -53,15 +53,21 @@ describe("a broker's disk", () => {
     w.until('both are in sync', () => row()?.state === 'active' && row()?.inSync.length === 2);
 
   const clientOf = (id: string) => new DataClient(w, `${id}:1`);
-  const append = (client: DataClient, ...records: string[]) =>
-    w.settled(client.request('append', { shard: SHARD, records }));
+  const serving = () => [...brokers].find(([, { broker }]) => broker.serving.includes(SHARD))?.[0] ?? '';
+
+  /** Appends through the broker that serves the shard, and insists on an acknowledgement. */
+  async function append(...records: string[]): Promise<void> {
+    await w.until('it is served', () => serving() !== '');
+    const answer = await w.settled(clientOf(serving()).request('append', { shard: SHARD, records }));
+    expect(answer).toMatchObject({ type: 'append.ok' });
+  }
 
   it('a leader whose write failed acknowledges nothing more and stops; a copy in sync leads', async () => {
     await serveOrders();
     const failing = leader();
     const heir = follower();
     const client = clientOf(failing);
-    expect(await append(client, 'a')).toMatchObject({ type: 'append.ok' });
+    await append('a');
     w.disk(failing).failNextWrite();
     const answers = ['b', 'c'].map((record) => {
       const answer: { value: unknown } = { value: null };
@@ -92,5 +98,63 @@ describe("a broker's disk", () => {
     w.disk(led).settle(false);
     add(led);
     await w.until('the failed disk is noticed', () => stopped.some(({ id }) => id === failing), 5_000);
+  });
+
+  function halt(id: string): void {
+    brokers.get(id)?.process.kill();
+    w.disk(id).settle(false);
+  }
+
+  const valuesAt = async (id: string) => {
+    const read = await w.settled(clientOf(id).request('read', { shard: SHARD, from: 0 }));
+    return (read['records'] as { value: string }[] | undefined)?.map(({ value }) => value);
+  };
+
+  it('a leader whose directory went back in time loses nothing: its copies count for nothing until made again', async () => {
+    await serveOrders();
+    const back = leader();
+    const other = follower();
+    await append('a');
+    halt(back);
+    const old = w.disk(back).copy();
+    add(back);
+    await bothInSync();
+    expect(leader()).toBe(back);
+    await append('b', 'c');
+    halt(back);
+    w.disk(back).restore(old);
+    add(back);
+    await w.until('the other copy leads', () => leader() === other && row()?.state === 'active');
+    await bothInSync();
+    expect(await valuesAt(other)).toEqual(['a', 'b', 'c']);
+    expect(brokers.get(back)?.broker.offsets(SHARD)?.end).toBe(3);
+    // It goes on as another store, which vouches for what it has been given since.
+    halt(back);
+    add(back);
+    await w.until('it registered', () => w.quorum.machine.view.brokers.get(back)?.starts === 2);
+    expect(row()?.inSync).toHaveLength(2);
+  });
+
+  it('twins of one directory take turns and lose nothing', async () => {
+    await serveOrders();
+    const twin = leader();
+    const other = follower();
+    await append('a');
+    halt(twin);
+    const disks = [w.disk(twin).copy(), w.disk(twin).copy()];
+    const expected = ['a'];
+    for (let turn = 0; turn < 6; turn++) {
+      const disk = disks[turn % 2];
+      if (disk !== undefined) w.disk(twin).restore(disk);
+      add(twin);
+      await bothInSync();
+      const value = `turn ${turn}`;
+      await append(value);
+      expected.push(value);
+      halt(twin);
+      disks[turn % 2] = w.disk(twin).copy();
+    }
+    await w.until('the other leads', () => leader() === other && row()?.state === 'active');
+    expect(await valuesAt(other)).toEqual(expected);
   });
 });

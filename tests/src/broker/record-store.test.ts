@@ -36,7 +36,7 @@ describe('what a broker keeps on disk', () => {
     await w.settled(log.append(records(1, 'a', 'b')));
     await w.settled(log.append(records(4, 'c')));
     const again = await restart();
-    expect(again.storeId).toBe(first.storeId);
+    expect(again.identity.storeId).toBe(first.identity.storeId);
     const kept = again.records.get(SHARD);
     expect(kept?.end).toBe(3);
     expect(kept?.epochBefore(3)).toBe(4);
@@ -163,7 +163,7 @@ describe('what a broker keeps on disk', () => {
       message: expect.stringContaining('belongs to broker b1 of cluster test'),
     });
     await expect(directory('b1', 'else')).rejects.toMatchObject({ code: 'wrong_directory' });
-    expect((await directory()).storeId).toBe(first.storeId);
+    expect((await directory()).identity.storeId).toBe(first.identity.storeId);
   });
 
   it('appends of one turn share a synced write', async () => {

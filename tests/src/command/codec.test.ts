@@ -25,11 +25,12 @@ const COMMANDS: readonly Command[] = [
       weight: 2,
       labels: { k: 'v' },
       storeId: 'x',
+      starts: 3,
     },
   },
   {
     type: 'registerBroker',
-    broker: { id: 'b1', zone: null, addresses: {}, maxShards: null, weight: 1, labels: {}, storeId: null },
+    broker: { id: 'b1', zone: null, addresses: {}, maxShards: null, weight: 1, labels: {}, storeId: null, starts: null },
   },
   { type: 'setLifecycle', broker: 'b1', incarnation: 4, lifecycle: 'left', silentSinceMs: 2 ** 40 },
   { type: 'setDrain', broker: 'b1', drain: true },

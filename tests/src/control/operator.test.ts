@@ -208,7 +208,16 @@ describe("operators' requests to the leader", () => {
     const drain = (broker: string): Command => ({ type: 'setDrain', broker, drain: true });
     const again = (id: string): Command => ({
       type: 'registerBroker',
-      broker: { id, zone: null, addresses: {}, maxShards: null, weight: 1, labels: {}, storeId: 'other' },
+      broker: {
+        id,
+        zone: null,
+        addresses: {},
+        maxShards: null,
+        weight: 1,
+        labels: {},
+        storeId: 'other',
+        starts: null,
+      },
     });
 
     it.each<[string, () => readonly Command[], string, RegExp]>([

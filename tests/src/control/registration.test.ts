@@ -43,9 +43,12 @@ function stalledLeader() {
     null as never,
   );
   tenure.liveness.disconnected('b1', incarnation, { term: 1, n: 0 });
-  const registerAs = (storeId: string | null, weight = 1) => {
+  const registerAs = (storeId: string | null, weight = 1, starts: number | null = null) => {
     const rest = { id: 'b1', zone: null, addresses: {}, maxShards: null, labels: {} };
-    return register(tenure, h.state, timings, { broker: { ...rest, weight, storeId }, incarnation: null });
+    return register(tenure, h.state, timings, {
+      broker: { ...rest, weight, storeId, starts },
+      incarnation: null,
+    });
   };
   const beat = (of: number): Promise<unknown> => {
     const session = tenure.nextSession();
@@ -148,3 +151,33 @@ test.each(['down', 'left'] as const)(
     expect(h.broker('b1').lifecycle).toBe('live');
   },
 );
+
+test('a try that counts one more start takes over the one before it; an equal count is another process', async () => {
+  const { h, clock, goOn, registerAs, registrations, incarnation } = stalledLeader();
+  await late(clock, registerAs('new', 1, 3));
+  goOn();
+  await clock.advance(20_000);
+  expect(await registerAs('new', 1, 4)).toMatchObject({ incarnation: incarnation + 1 });
+  expect(registrations()).toBe(1);
+  expect(h.broker('b1')).toMatchObject({ storeId: 'new', starts: 3 });
+
+  const other = stalledLeader();
+  await late(other.clock, other.registerAs('new', 1, 3));
+  other.goOn();
+  await other.clock.advance(20_000);
+  await expect(other.registerAs('new', 1, 3)).rejects.toMatchObject({ code: 'broker_connected' });
+});
+
+test('an older copy of the store of a broker that is connected is refused, a newer start of it is not', async () => {
+  const { goOn, registerAs, incarnation } = stalledLeader();
+  goOn();
+  const of = (starts: number) => registerAs('new', 1, starts);
+  expect(await of(5)).toMatchObject({ incarnation: incarnation + 1 });
+  for (const starts of [4, 5]) {
+    await expect(of(starts)).rejects.toMatchObject({
+      code: 'broker_connected',
+      message: expect.stringContaining('with a newer copy of this store'),
+    });
+  }
+  expect(await of(6)).toMatchObject({ incarnation: incarnation + 2 });
+});

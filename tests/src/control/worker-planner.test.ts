@@ -283,6 +283,15 @@ function report(f: Fixture, n: number): void {
   }
   const id = `b0${n % 3}`;
   const { zone } = f.state.brokers.get(id) ?? { zone: null };
-  const broker = { id, zone, addresses: {}, maxShards: null, weight: 1, labels: {}, storeId: 's' };
+  const broker = {
+    id,
+    zone,
+    addresses: {},
+    maxShards: null,
+    weight: 1,
+    labels: {},
+    storeId: 's',
+    starts: null,
+  };
   f.write({ type: 'registerBroker', broker });
 }
