@@ -163,7 +163,10 @@ export class Broker {
         },
         onReplaced: () =>
           this.#fail(
-            new EvenkeelError('stale_incarnation', `another process has registered as broker ${id}`),
+            new EvenkeelError(
+              'stale_incarnation',
+              `another process has registered as broker ${id}: stop that one, or give this one an id of its own`,
+            ),
           ),
       },
     });

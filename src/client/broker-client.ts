@@ -83,6 +83,7 @@ export class BrokerClient {
   #incarnation: number | null = null;
   /** When each registration was sent whose answer never came: a newer incarnation of ours may exist, or come yet. */
   #unansweredAtMs: number[] = [];
+  #hasRegistered = false;
   #lifecycle: Lifecycle = 'live';
   #heartbeatMs = 0;
   #leaseMs = 0;
@@ -156,6 +157,8 @@ export class BrokerClient {
   /** Registers again, as a broker does whose store is another now. */
   registerAgain(): void {
     this.#incarnation = null;
+    // Its own session may still count as connected, with the store that it had.
+    this.#hasRegistered = false;
     this.#lease.end();
     if (this.#connection !== null) this.#drop(this.#connection);
   }
@@ -275,7 +278,10 @@ export class BrokerClient {
     } catch (error) {
       const code = error instanceof EvenkeelError ? error.code : null;
       if (resumes === null && error instanceof EvenkeelError && !error.retriable) this.#answered(sentAtMs);
-      if (resumes === null && code === 'broker_connected') await store?.takeBack();
+      if (resumes === null && code === 'broker_connected') {
+        await store?.takeBack();
+        if (this.#connection === connection && this.#meansReplaced(broker)) this.#replaced();
+      }
       if (resumes === null || this.#connection !== connection) throw error;
       if (code === 'stale_incarnation' && !this.#isOwn()) {
         this.#replaced();
@@ -292,11 +298,20 @@ export class BrokerClient {
       this.#answered(sentAtMs);
     }
     this.#incarnation = answer.incarnation;
+    this.#hasRegistered = true;
     this.#lifecycle = answer.lifecycle;
     this.#heartbeatMs = answer.heartbeatMs;
     this.#leaseMs = answer.leaseMs;
     this.#marginMs = answer.marginMs;
     handlers.onRegistered?.(answer.incarnation, resumes !== null, answer.revision);
+  }
+
+  /**
+   * Whether `broker_connected` says that another process took this one's place. Before this process ever registered it may
+   * be the one before it, whose lease runs out. Without a store id it may be a registration of our own, applied late.
+   */
+  #meansReplaced({ storeId }: Registration): boolean {
+    return this.#hasRegistered && storeId !== undefined;
   }
 
   #answered(sentAtMs: number): void {

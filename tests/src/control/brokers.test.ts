@@ -243,6 +243,19 @@ describe('brokers and their leader', () => {
       expect(b1.events).toEqual(['registered 1', 'registered 3', 'replaced']);
     });
 
+    it('ends where another store has the id by now: it does not ask for ever', async () => {
+      const b1 = await unanswered();
+      b1.process.stall();
+      await w.run(8_000);
+      const other = client(w, 'b1', 'other');
+      await w.until('the other store is in', () => other.client.hasLease(), 10_000);
+      b1.process.resume(true);
+      await w.run(10_000);
+      expect(b1.events.at(-1)).toBe('replaced');
+      expect(other.client.hasLease()).toBe(true);
+      expect(other.events).toEqual(['registered 2']);
+    });
+
     it('takes it for another process after a minute', async () => {
       const b1 = await unanswered();
       await w.run(60_000);
