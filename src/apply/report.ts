@@ -57,7 +57,9 @@ function reportShard(state: ClusterState, broker: string, reported: Reported): R
   const { shard } = reported;
   const row = currentRow(state, broker, shard, reported.generation);
   if (!('leader' in row)) return row;
-  const named = new Set(reported.inSync ?? row.inSync).add(broker);
+  const named = new Set(reported.inSync ?? row.inSync);
+  const leaderProblem = named.has(broker) ? null : selfReportedOutProblem(row, named);
+  if (leaderProblem !== null) return { shard, result: 'stale', detail: leaderProblem };
   const inSync = row.replicas.filter((id) => named.has(id));
   if (inSync.length < named.size) {
     const strays = [...named].filter((id) => !row.replicas.includes(id));
@@ -83,6 +85,16 @@ function reportShard(state: ClusterState, broker: string, reported: Reported): R
   if (inSync.some((id) => id !== destination && !row.inSync.includes(id))) state.beginPhase();
   rewrite(state, row, { inSync, move, drained });
   return accepted(shard);
+}
+
+/**
+ * Why a leader may not report itself out of sync; `null`: it may. It does so where it opened the shard and found a copy in
+ * sync that holds more than its own log: then one of those copies leads, and none may be added that only it vouches for.
+ */
+function selfReportedOutProblem(row: AssignmentRow, named: ReadonlySet<string>): string | null {
+  if (named.size === 0) return 'no copy would be in sync';
+  const added = [...named].filter((id) => !row.inSync.includes(id));
+  return added.length === 0 ? null : `${added.join(', ')} is not in sync, and its leader reports itself out`;
 }
 
 /** The row that a leader may speak of; else the result that says why not. */

@@ -36,8 +36,24 @@ describe('a report', () => {
     expect(h.state.phase).toBe(begun);
   });
 
-  it('always counts the leader in', () => {
-    expect(h.report('b1', [{ inSync: ['b2'] }])).toEqual(['accepted']);
+  it.each(['active', 'assigning'])(
+    'takes the leader out for the copies in sync that stay, while %s',
+    (state) => {
+      if (state === 'assigning') h.register('b1');
+      const { epoch } = h.assignment();
+      expect(h.report('b1', [{ inSync: ['b2', 'b3'] }])).toEqual(['accepted']);
+      expect(h.assignment()).toMatchObject({ leader: 'b1', inSync: ['b2', 'b3'], state, epoch });
+      // It leads in name until another is promoted.
+      expect(h.report('b1', [{ inSync: ['b1', 'b2', 'b3'] }])).toEqual(['not_leader']);
+      expect(h.confirm('b1')).toBe('not_leader');
+    },
+  );
+
+  it('never takes the leader out for nobody, nor for a copy that only it says is in sync', () => {
+    expect(h.report('b1', [{ inSync: [] }])).toEqual(['stale']);
+    h.report('b1', [{ inSync: ['b1', 'b2'] }]);
+    expect(h.report('b1', [{ inSync: ['b3'] }])).toEqual(['stale']);
+    expect(h.report('b1', [{ inSync: ['b2', 'b3'] }])).toEqual(['stale']);
     expect(h.assignment().inSync).toEqual(['b1', 'b2']);
   });
 
