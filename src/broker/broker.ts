@@ -266,6 +266,7 @@ export class Broker {
       client.view.revision >= this.#servesFrom &&
       row?.state === 'active' &&
       led !== undefined &&
+      !led.isBehind &&
       led.epoch === row.epoch
     );
   }

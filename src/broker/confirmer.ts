@@ -35,7 +35,8 @@ export class Confirmer {
   #send(shards: readonly string[]): Promise<void> | null {
     const confirmed: Confirmed[] = [];
     for (const shard of shards) {
-      const row = this.#led.get(shard)?.row;
+      const led = this.#led.get(shard);
+      const row = led?.isBehind === true ? undefined : led?.row;
       if (row?.state !== 'assigning') this.#waiting.delete(shard);
       else if (this.#underWay.get(shard) !== row.generation) {
         confirmed.push({ shard, generation: row.generation });

@@ -11,6 +11,7 @@ import {
   type InSyncEvent,
   type InSyncState,
 } from './in-sync.ts';
+import { isAhead, type LogPosition } from './log-position.ts';
 import type { StoredRecord } from './record-codec.ts';
 import type { ShardLog } from './record-store.ts';
 
@@ -49,7 +50,8 @@ export class LedShard {
   readonly #waiters: Waiter[] = [];
   #row: WatchedAssignment;
   /** What the log held when the epoch began: some of it was acknowledged by the leaders before, and how much is not known. */
-  readonly #openedEnd: number;
+  readonly #opened: LogPosition;
+  #isBehind = false;
   #state: InSyncState;
   #appending = 0;
   #closed = false;
@@ -68,7 +70,7 @@ export class LedShard {
     this.#row = options.row;
     this.epoch = options.row.epoch;
     this.log = options.log;
-    this.#openedEnd = options.log.end;
+    this.#opened = { lastEpoch: options.log.epochBefore(options.log.end), end: options.log.end };
     this.#clock = options.clock;
     this.#copyRate = options.copyRate;
     this.#onChange = options.onChange;
@@ -81,6 +83,14 @@ export class LedShard {
     return this.#row;
   }
 
+  /**
+   * A copy in sync was found ahead of the log that this leader opened with. This log may lack acknowledged records (its
+   * disk went back in time): the leader serves nothing, has nothing cut off, and reports itself out of sync.
+   */
+  get isBehind(): boolean {
+    return this.#isBehind;
+  }
+
   /** Everything below is on every in-sync copy's disk. */
   get acknowledged(): number {
     return this.#state.acknowledged;
@@ -91,7 +101,8 @@ export class LedShard {
    * in-sync copies hold what the log held then, this throws `unavailable` (KIP-207 has the same).
    */
   get readableEnd(): number {
-    if (this.acknowledged < this.#openedEnd) {
+    if (this.#isBehind) throw this.#behind();
+    if (this.acknowledged < this.#opened.end) {
       throw new EvenkeelError('unavailable', `${this.#row.shard} has just changed its leader; retry`);
     }
     return this.acknowledged;
@@ -117,6 +128,7 @@ export class LedShard {
   /** Resolves with the first record's offset once every in-sync copy has them on disk. */
   async append(payloads: readonly Uint8Array[]): Promise<number> {
     const { shard, state } = this.#row;
+    if (this.#isBehind) throw this.#behind();
     if (this.#closed || state === 'draining') {
       throw new EvenkeelError('unavailable', `${shard} is being handed over; resolve its leader and retry`);
     }
@@ -152,7 +164,8 @@ export class LedShard {
     const { shard, replicas } = this.#row;
     const known = this.#followers.get(broker);
     const isOld = known !== undefined && known.incarnation > incarnation;
-    if (this.#closed || isOld || !replicas.includes(broker)) {
+    this.#compare(broker, { lastEpoch, end });
+    if (this.#closed || this.#isBehind || isOld || !replicas.includes(broker)) {
       send({ type: 'refused', shard, epoch: this.epoch });
       return;
     }
@@ -215,6 +228,10 @@ export class LedShard {
    * caller sends it and passes the answer to `answered`; until then there is no other change.
    */
   change(): ShardReportMessage | null {
+    if (this.#isBehind) {
+      const others = this.#state.row.inSync.filter((id) => id !== this.#state.self);
+      return { ...this.offsets(), inSync: others };
+    }
     if (this.#closed || this.#row.state === 'assigning' || this.#state.underWay !== null) return null;
     const change = setToReport(this.#state, this.#clock.now());
     const inSync = change ?? this.#state.row.inSync;
@@ -228,6 +245,20 @@ export class LedShard {
   /** What became of a report that `change` returned. `accepted` is false where no answer came, too. */
   answered({ generation }: ShardReportMessage, accepted: boolean): void {
     this.#take({ type: 'answered', generation, accepted });
+  }
+
+  /** A copy in sync that may hold what this log lacks ends this leadership. Records of this epoch came from here. */
+  #compare(broker: string, position: LogPosition): void {
+    if (this.#isBehind || !requiredCopies(this.#state).includes(broker)) return;
+    if (position.lastEpoch === this.epoch || !isAhead(position, this.#opened)) return;
+    this.#isBehind = true;
+    this.close();
+    this.#onChange();
+  }
+
+  #behind(): EvenkeelError {
+    const message = `${this.#row.shard}: another copy holds more than its leader, and will lead it; resolve its leader and retry`;
+    return new EvenkeelError('unavailable', message);
   }
 
   /** Whether a fenced shard's every record is on all of these copies, the destination among them. */

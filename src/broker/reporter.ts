@@ -45,7 +45,7 @@ export class Reporter {
     const changes = new Set<LedShard>();
     for (const shard of shards) {
       const led = this.#led.get(shard);
-      if (led === undefined || led.row.state === 'assigning') continue;
+      if (led === undefined || (led.row.state === 'assigning' && !led.isBehind)) continue;
       const change = led.change();
       if (change !== null) changes.add(led);
       if (change === null && !this.#owed.has(led)) continue;

@@ -227,4 +227,43 @@ describe('a shard as its leader keeps it', () => {
     led.close();
     await expect(w.settled(append)).rejects.toMatchObject({ code: 'outcome_unknown' });
   });
+
+  describe('opened with less than a copy holds', () => {
+    const records = (epoch: number, ...texts: string[]) =>
+      texts.map((text) => ({ epoch, payload: payload(text) }));
+
+    it('stands back for a copy in sync: cuts nothing, serves nothing, reports itself out', async () => {
+      await w.settled(log.append(records(4, 'a')));
+      const led = lead({ ...ROW, state: 'assigning' });
+      const append = led.append([payload('mine')]);
+      append.catch(() => {});
+      await w.run(10);
+      led.follow('b2', 1, 3, 4, send);
+      expect(sent).toEqual([{ type: 'refused', shard: ROW.shard, epoch: 5 }]);
+      expect(led.isBehind).toBe(true);
+      await expect(append).rejects.toMatchObject({ code: 'outcome_unknown' });
+      await expect(led.append([payload('x')])).rejects.toMatchObject({ code: 'unavailable' });
+      expect(() => led.readableEnd).toThrow(/another copy holds more/);
+      expect(led.change()).toMatchObject({ generation: 5, inSync: ['b2'] });
+    });
+
+    it('cuts one back that is not in sync, and one in sync whose log is longer but of an older epoch', async () => {
+      await w.settled(log.append(records(4, 'a')));
+      const led = lead();
+      led.follow('b3', 1, 3, 4, send);
+      led.follow('b2', 1, 3, 3, send);
+      expect(sent.map(({ type }) => type)).toEqual(['truncate', 'truncate']);
+      expect(led.isBehind).toBe(false);
+    });
+
+    it('leads on past a copy in sync that has taken more from this very epoch', async () => {
+      const led = lead();
+      led.follow('b2', 1, 0, 0, send);
+      const append = led.append([payload('a'), payload('b')]);
+      await w.run(10);
+      led.follow('b2', 1, 2, 5, send);
+      expect(await w.settled(append)).toBe(0);
+      expect(led.isBehind).toBe(false);
+    });
+  });
 });
