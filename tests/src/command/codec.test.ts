@@ -30,7 +30,16 @@ const COMMANDS: readonly Command[] = [
   },
   {
     type: 'registerBroker',
-    broker: { id: 'b1', zone: null, addresses: {}, maxShards: null, weight: 1, labels: {}, storeId: null, starts: null },
+    broker: {
+      id: 'b1',
+      zone: null,
+      addresses: {},
+      maxShards: null,
+      weight: 1,
+      labels: {},
+      storeId: null,
+      starts: null,
+    },
   },
   { type: 'setLifecycle', broker: 'b1', incarnation: 4, lifecycle: 'left', silentSinceMs: 2 ** 40 },
   { type: 'setDrain', broker: 'b1', drain: true },
