@@ -16,7 +16,12 @@ export const LAYOUTS: readonly Layout[] = [
   { name: '1,000,000 on 1,000', brokers: 1_000, streams: 10_000, shards: 100, caches: 0 },
 ];
 
-export const NO_REPORTS: Reports = { shards: new Map(), leasedUntilMs: new Map() };
+export const NO_REPORTS: Reports = {
+  shards: new Map(),
+  leasedUntilMs: new Map(),
+  unheard: new Set(),
+  unconfirmed: new Map(),
+};
 /** Cluster time of every snapshot here: long after the settle window. */
 export const NOW_MS = 1_000_000;
 

@@ -4,6 +4,7 @@ import { dealFollowers } from './copies/index.ts';
 import type { Pass } from './pass.ts';
 import { Placer } from './place.ts';
 import type { Why } from './plan-types.ts';
+import type { View } from './view.ts';
 import { keptThrough } from './promote.ts';
 
 /** The shards that were never placed and can be now, rising. The others are listed with what they wait for. */
@@ -11,11 +12,13 @@ export function admitNew(pass: Pass): number[] {
   const { view } = pass;
   const admission = new Admission(view);
   const admitted: number[] = [];
+  const window = settleWindow(view);
   for (let r = 0; r < view.resourceCount; r++) {
     const factor = view.factor(r);
     const end = view.firstShard[r + 1] ?? 0;
     for (let s = view.firstShard[r] ?? 0; s < end; s++) {
-      if (view.leader[s] !== NONE || waitsToSettle(pass, s)) continue;
+      if (view.leader[s] !== NONE) continue;
+      if (window !== null && waitsToSettle(pass, s, window)) continue;
       if (admission.admit(factor)) admitted.push(s);
       else if (factor === 0) pass.refuse(s, 'no_live_broker', noLiveBroker(pass));
       else pass.refuse(s, 'no_room', noRoom(pass, factor));
@@ -24,20 +27,40 @@ export function admitNew(pass: Pass): number[] {
   return admitted;
 }
 
-/** Until the first registration is `settleMs` old, a shard waits for as many live brokers as its factor. */
-function waitsToSettle(pass: Pass, s: number): boolean {
+/** The part of `settleMs` in which no broker has registered any more once a starting cluster's brokers are all there. */
+const CALM_PART = 0.2;
+
+interface SettleWindow {
+  readonly endMs: number;
+  /** No broker has registered for a while; at the latest, the end. */
+  readonly calmMs: number;
+}
+
+/** While the first registration is younger than `settleMs`; `null`: it is older, or there is none. */
+function settleWindow({ brokers, firstRegisteredAtMs, policy, nowMs }: View): SettleWindow | null {
+  if (firstRegisteredAtMs === null) return null;
+  const endMs = firstRegisteredAtMs + policy.settleMs;
+  if (nowMs >= endMs) return null;
+  const lastMs = brokers.liveList.reduce(
+    (last, b) => Math.max(last, brokers.rows[b]?.registeredAtMs ?? 0),
+    0,
+  );
+  return { endMs, calmMs: Math.min(endMs, lastMs + Math.ceil(policy.settleMs * CALM_PART)) };
+}
+
+/**
+ * In a cluster that starts a shard waits for as many live brokers as its factor, and for those that still come: what the
+ * first broker got would be moved again. It waits no longer than the window.
+ */
+function waitsToSettle(pass: Pass, s: number, { endMs, calmMs }: SettleWindow): boolean {
   const { view } = pass;
-  if (view.firstRegisteredAtMs === null) return false;
-  const until = view.firstRegisteredAtMs + view.policy.settleMs;
   const factor = view.resourceRow(view.resource(s)).replicationFactor;
   const live = view.brokers.liveList.length;
-  if (view.nowMs >= until || live >= factor) return false;
+  const until = live < factor ? endMs : calmMs;
+  if (view.nowMs >= until) return false;
   pass.wakeAt(until);
-  pass.wait(
-    s,
-    'settling',
-    `${live} of ${factor} brokers are live; it waits for them until ${until} ms of cluster time`,
-  );
+  const why = live < factor ? `${live} of ${factor} brokers are live` : 'brokers are still registering';
+  pass.wait(s, 'settling', `${why}; it waits for them until ${until} ms of cluster time`);
   return true;
 }
 
@@ -54,6 +77,9 @@ function noRoom(pass: Pass, factor: number): string {
   return `its ${factor} copies need ${factor} brokers with room besides the shards before it: ${rooms.join(', ')}`;
 }
 
+const NOT_HEARD =
+  'no broker with room was heard within its lease; each is heard again or declared down within seconds';
+
 /** Step 0, the new and the ephemeral: all leaders first, then the followers of the new. */
 export function placeAll(pass: Pass, fresh: readonly number[], ephemeral: readonly number[]): void {
   const { view, targets, rankings } = pass;
@@ -65,7 +91,8 @@ export function placeAll(pass: Pass, fresh: readonly number[], ephemeral: readon
     const r = view.resource(s);
     const seat = placer.seat(r, rankings.of(s), []);
     if (seat === null) {
-      pass.refuse(s, 'no_room', noRoom(pass, view.factor(r)));
+      if (view.brokers.liveList.some((b) => !view.isHeard(b))) pass.wait(s, 'brokers_unheard', NOT_HEARD);
+      else pass.refuse(s, 'no_room', noRoom(pass, view.factor(r)));
       continue;
     }
     view.place(s, seat.broker);

@@ -1,6 +1,7 @@
 export * from './model.ts';
 export * from './plan-types.ts';
 export * from './slots.ts';
+export { isNearEnough } from './fence.ts';
 export * from './write.ts';
 export {
   assignmentRow,

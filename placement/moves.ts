@@ -1,5 +1,6 @@
 import { NONE } from './broker-table.ts';
 import { dropAtCutOver } from './leader-start.ts';
+import { isNearEnough } from './fence.ts';
 import type { AssignmentState } from './model.ts';
 import type { Pass } from './pass.ts';
 import type { StepName, Why } from './plan-types.ts';
@@ -11,11 +12,12 @@ import type { View } from './view.ts';
  * fence was not answered, or the copy that a restore replaces is back. Done before anything is placed: what they
  * counted for counts no more.
  */
-export function abandonMoves(pass: Pass): void {
+export function abandonMoves(pass: Pass, promoted: ReadonlySet<number>): void {
   const { view } = pass;
   for (let s = 0; s < view.shardCount; s++) {
     const move = view.move(s);
-    if (move === null || view.touched[s] === 1) continue;
+    // What gets another leader ends or keeps its move in that very write.
+    if (move === null || view.touched[s] === 1 || promoted.has(s)) continue;
     const cause = causeToAbandon(pass, s, move);
     if (cause !== null) abandon(pass, s, move, cause);
   }
@@ -33,6 +35,13 @@ function causeToAbandon(pass: Pass, s: number, move: ShardMove): Cause | null {
   const fenced = move.step === 'fenced';
   // After the fence nobody serves: the old leader takes the shard again, and if it cannot, a promotion is due.
   if (fenced && !view.leaderServes(s)) return null;
+  const leader = view.leader[s] ?? NONE;
+  if (fenced && !view.isHeard(leader)) {
+    // It may be dead. Then the destination leads, if it is in sync, once the old leader's lease is over.
+    const detail = `${view.brokers.id(leader)}, which led it, was not heard within its lease; it is heard again or declared down`;
+    pass.wait(s, 'leader_unheard', detail);
+    return null;
+  }
   if (view.brokers.live[move.to] === 0) {
     const detail = `destination ${view.brokers.id(move.to)} is ${view.brokers.lifecycle(move.to)}`;
     return { rule: 'destination_gone', detail, failed: false };
@@ -67,9 +76,16 @@ function fenceTimedOut(pass: Pass, s: number, move: ShardMove): Cause | null {
   return { rule: 'fence_timeout', detail, failed: true };
 }
 
+/** Only what its leader serves can be fenced. */
+function unconfirmed({ view }: Pass, s: number): Cause | null {
+  if (view.unconfirmed(s) === null) return null;
+  const detail = `${view.brokers.id(view.leader[s] ?? NONE)} has not confirmed the shard within ${view.policy.fenceTimeoutMs} ms (fenceTimeoutMs)`;
+  return { rule: 'leader_unconfirmed', detail, failed: true };
+}
+
 function timedOut(pass: Pass, s: number, move: ShardMove): Cause | null {
   const { view } = pass;
-  if (view.isInSync(s, move.to)) return null;
+  if (view.isInSync(s, move.to)) return move.role === 'leader' ? unconfirmed(pass, s) : null;
   const progress = Math.max(move.progressAtMs, view.report(s)?.progressAtMs ?? 0);
   const stalled = progress + view.policy.moveStallMs;
   const over = move.startedAtMs + view.policy.moveTimeoutMs;
@@ -85,16 +101,18 @@ function timedOut(pass: Pass, s: number, move: ShardMove): Cause | null {
 }
 
 /**
- * Takes a move back: the destination goes unless it was a copy before, or has become the last one that holds everything.
- * After the fence the old leader serves at a new epoch.
+ * Takes a move back: the destination goes unless it was a copy before, may be needed, or was about to lead. After the
+ * fence the old leader serves at a new epoch; a copy that is in sync or nearly stays, so that the next try has it.
  */
 export function abandon(pass: Pass, s: number, move: ShardMove, { rule, detail, failed }: Cause): void {
   const { view } = pass;
   const fenced = move.step === 'fenced';
-  const goes = move.copied && !isLastInSync(view, s, move.to) ? move.to : NONE;
+  const leader = view.leader[s] ?? NONE;
+  const stays = (fenced && isNearlyThere(view, s, move)) || !view.mayDrop(s, move.to);
+  const goes = move.copied && !stays ? move.to : NONE;
   view.endMove(
     s,
-    view.leader[s] ?? NONE,
+    leader,
     view.copies(s).filter((b) => b !== goes),
   );
   finish(pass, s, move, {
@@ -103,13 +121,16 @@ export function abandon(pass: Pass, s: number, move: ShardMove, { rule, detail, 
     opensEpoch: fenced,
     state: fenced ? 'assigning' : (view.rows[s]?.state ?? 'active'),
     failedMoves: view.failedMoves(s) + (failed ? 1 : 0),
+    drainingToo: fenced ? [leader] : [],
     why: { rule, detail, rejected: [], runnerUp: null },
   });
 }
 
-function isLastInSync(view: View, s: number, b: number): boolean {
-  const { durable } = view.resourceRow(view.resource(s));
-  return durable && view.isInSync(s, b) && view.inSync(s).length === 1;
+/** The very process that was fenced for is in sync, or lacks no more than a fence waits for. */
+function isNearlyThere(view: View, s: number, { to }: ShardMove): boolean {
+  const report = view.report(s);
+  if (view.brokers.live[to] === 0 || report?.destinationRenewed === true) return false;
+  return view.isInSync(s, to) || (report?.lagRecords ?? Infinity) <= view.policy.fenceMaxLagRecords;
 }
 
 /** Step 1: fences what has caught up, cuts over what was drained, seats what has joined. */
@@ -128,6 +149,7 @@ function seatIfJoined(pass: Pass, s: number, move: ShardMove): void {
   const { view } = pass;
   if (!view.isInSync(s, move.to) || !view.leaderServes(s)) return;
   const gone = view.holds(s, move.drops) ? move.drops : NONE;
+  if (gone !== NONE && !view.mayDrop(s, gone)) return;
   view.endMove(
     s,
     view.leader[s] ?? NONE,
@@ -148,14 +170,16 @@ function fenceIfReady(pass: Pass, s: number, move: ShardMove): void {
   const { view, builder } = pass;
   const state = view.rows[s]?.state;
   if (!view.leaderServes(s) || state !== 'active' || view.brokers.live[move.to] === 0) return;
-  const lag = view.report(s)?.lagRecords ?? null;
-  const near = lag !== null && lag <= view.policy.fenceMaxLagRecords;
+  const report = view.report(s);
   const synced = view.isInSync(s, move.to);
-  if (!synced && !near) return;
+  if (!synced && (report === null || !isNearEnough(report, view.policy))) return;
   // The time of the fence is what its time-out counts from.
   view.setMove(s, { ...withDrops(pass, s, move), step: 'fenced', progressAtMs: view.nowMs });
   const to = view.brokers.id(move.to);
-  const detail = synced ? `${to} is in sync` : `${to} is ${lag} records behind`;
+  const rate = Math.round(report?.copiedPerSecond ?? 0);
+  const detail = synced
+    ? `${to} is in sync`
+    : `${to} is ${report?.lagRecords} records behind and gets ${rate} a second`;
   builder.add(s, {
     step: 'fence',
     role: 'leader',
@@ -215,6 +239,7 @@ function finish(
     state: AssignmentState;
     failedMoves: number;
     needs?: readonly number[];
+    drainingToo?: readonly number[];
     why: Why;
   },
 ): void {

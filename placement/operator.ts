@@ -60,6 +60,13 @@ export function operatorCancel(snapshot: Snapshot, reports: Reports, shard: stri
     const state = `${view.brokers.id(leader)}, which led it, is ${view.brokers.lifecycle(leader)}`;
     return refuse(`${shard} is fenced and ${state}: nobody could serve it again`);
   }
+  const leader = view.leader[s] ?? NONE;
+  if (move.step === 'fenced' && !view.isHeard(leader)) {
+    return refuse(
+      `${shard} is fenced and ${view.brokers.id(leader)}, which led it, was not heard within its lease: ` +
+        `wait until it is heard again; once it is declared down, ${view.brokers.id(move.to)} leads if it is in sync`,
+    );
+  }
   const before = zonesAfter(view, view.copies(s));
   abandon(pass, s, move, { rule: 'operator', detail: 'an operator cancelled the move', failed: false });
   return { step: onlyStep(pass), zonesBefore: before, zonesAfter: zonesAfter(view, view.copies(s)) };
@@ -75,6 +82,8 @@ export function abandonRefusal(snapshot: Snapshot, reports: Reports, shard: stri
   if (s === NONE) return `${shard} is no shard of the cluster`;
   const leader = view.leader[s] ?? NONE;
   if (leader === NONE) return `${shard} was never placed`;
+  // It holds nothing.
+  if (view.unconfirmed(s) === 'never') return null;
   const holder = view.inSync(s).find((b) => view.brokers.serving[b] === 1);
   if (holder !== undefined) {
     return `${shard}: ${view.brokers.id(holder)} (${view.brokers.lifecycle(holder)}) holds all of it`;

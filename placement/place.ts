@@ -18,13 +18,13 @@ const REJECTED_SEEN = 32;
 
 /**
  * The tiers by which a leaderless shard of one resource is placed: the highest-scoring broker under the resource's
- * floor, preferring one under the cluster share; then under its target; then, only where caps put targets out of
- * reach, under the ceiling and any with room, the fewest leaders by weight first. A cap is a wall in every tier.
+ * floor, preferring one under the cluster share; then under its target; then, only where caps and brokers that are not heard
+ * put targets out of reach, under the ceiling and any with room, the fewest leaders by weight first. A cap is a wall in every tier, and nothing goes to a broker that is not heard.
  */
 export class Placer {
   readonly #view: View;
   readonly #targets: LeaderTargets;
-  readonly #capped: boolean;
+  readonly #limited: boolean;
   readonly #rejections: Rejections;
   readonly #above = new Int32Array(REJECTED_SHOWN);
   readonly #tiers: ResourceTiers;
@@ -36,14 +36,14 @@ export class Placer {
     this.#targets = targets;
     this.#tiers = new ResourceTiers(view, targets);
     this.#rejections = new Rejections(view.brokers.ids);
-    this.#capped = view.brokers.liveList.some((b) => view.brokers.cap[b] !== NO_CAP);
+    this.#limited = view.brokers.liveList.some((b) => view.brokers.cap[b] !== NO_CAP || !view.isHeard(b));
   }
 
   /** `holders`: brokers that hold a copy already, which costs no room. `null`: no broker has room. */
   seat(r: number, ranking: Ranking, holders: readonly number[]): Seat | null {
     const tiers = this.#tiers;
     if (tiers.r !== r) tiers.begin(r);
-    const fits = this.#capped ? (b: number): boolean => this.#fits(b, holders) : null;
+    const fits = this.#limited ? (b: number): boolean => this.#fits(b, holders) : null;
     const tier = this.#tier(r, ranking, fits);
     if (tier === null) return null;
     const best = this.#best;
@@ -60,6 +60,8 @@ export class Placer {
   }
 
   #fits(b: number, holders: readonly number[]): boolean {
+    // What is led by a broker that is gone already waits until that is known for sure.
+    if (!this.#view.isHeard(b)) return false;
     return this.#view.room(b) > 0 || holders.includes(b);
   }
 
@@ -129,7 +131,8 @@ export class Placer {
     if (fits === null) return rejections.list();
     for (const b of this.#view.brokers.liveList) {
       if (rejections.isFull) break;
-      if (!fits(b) && ranking.high(b) > score) rejections.add(b, 'at_max_shards');
+      if (fits(b) || ranking.high(b) <= score) continue;
+      rejections.add(b, this.#view.isHeard(b) ? 'at_max_shards' : 'not_heard');
     }
     return rejections.list();
   }
@@ -243,11 +246,11 @@ const TIER_TEXT: Readonly<Record<Tier, { readonly before: Text; readonly after: 
   resource_floor: { before: () => '', after: (name) => ` leads less than its floor of ${name}` },
   resource_target: { before: () => '', after: (name) => ` leads less than its target of ${name}` },
   resource_ceiling: {
-    before: () => 'caps put targets out of reach; ',
+    before: () => 'targets are out of reach; ',
     after: (name) => ` leads the fewest by weight of those under their ceiling of ${name}`,
   },
   any_with_room: {
-    before: (name) => `caps put the ceilings of ${name} out of reach; `,
+    before: (name) => `the ceilings of ${name} are out of reach; `,
     after: () => ' leads the fewest by weight with room',
   },
 };

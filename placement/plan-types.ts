@@ -31,12 +31,24 @@ export interface Reports {
   readonly shards: ReadonlyMap<string, ShardReport>;
   /** By broker: until when (cluster time, ms) a copy led by it may still be serving on its lease; absent: it may not. */
   readonly leasedUntilMs: ReadonlyMap<string, number>;
+  /**
+   * Brokers that are not declared down or left, but were not heard for the length of a lease, or whose connection is known
+   * to be closed. Each of them is heard again or declared within `expiryMs + marginMs`.
+   */
+  readonly unheard: ReadonlySet<string>;
+  /**
+   * Shards whose leader did not confirm within `fenceTimeoutMs` of being named, by key. `leader`: that process served it at an
+   * earlier epoch, and may not know of this one; else it has not served it.
+   */
+  readonly unconfirmed: ReadonlyMap<string, 'never' | 'before' | 'leader'>;
 }
 
 export interface ShardReport {
   readonly generation: number;
   /** Records that the move's destination is behind the leader; `null`: not known. */
   readonly lagRecords: number | null;
+  /** Records a second that reached the destination lately; `null`: not measured yet. */
+  readonly copiedPerSecond: number | null;
   readonly drained: boolean;
   /** The destination has registered anew since the move was staged: a process that the fence did not know. Absent: no. */
   readonly destinationRenewed?: boolean;

@@ -86,7 +86,9 @@ function describe(pass: Pass, minimum: number | null): Plan {
 function assignLeaders(pass: Pass): void {
   const { view, book } = pass;
   const lost = findLost(pass);
-  abandonMoves(pass);
+  const { promotable, lastChoice, ephemeral } = lost;
+  const promoted = [...promotable, ...lastChoice].map(({ shard }) => shard);
+  abandonMoves(pass, new Set([...promoted, ...ephemeral]));
   const fresh = admitNew(pass);
   const unled = new Int32Array(view.resourceCount);
   for (const shards of [fresh, lost.ephemeral]) {
@@ -115,13 +117,16 @@ function startMoves(pass: Pass): void {
     startInOrder(pass, work);
   }
   levelBeyondTargets(pass);
+  // A copy that a failed hand-over has left is for the next try, which comes when others have had their turn.
+  if (!pass.moving) dropSurplus(pass, work.surplus);
 }
 
 function startInOrder(pass: Pass, work: CopyWork): void {
   const moves = new LeaderMoves(pass);
   const waiting = drainLeaders(pass, moves, work.drainLeaders);
   const draining = drainCopies(pass, work.drainCopies);
-  const dropping = dropSurplus(pass, work.surplus);
+  const unfailed = work.surplus.filter((s) => pass.view.failedMoves(s) === 0);
+  const dropping = dropSurplus(pass, unfailed);
   const restoring = restoreCopies(pass, work.restore);
   if (pass.lacksRoom && makeWay(pass, pass.view.brokers.liveList)) return;
   levelLeaders(pass, moves);

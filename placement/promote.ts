@@ -29,20 +29,46 @@ export function findLost(pass: Pass): Lost {
   for (let s = 0; s < view.shardCount; s++) {
     const leader = view.leader[s] ?? NONE;
     // One that has drained hands over though its broker is gone: its move finishes in this pass.
-    if (leader === NONE || view.leaderServes(s) || view.canCutOver(s)) continue;
+    if (leader === NONE || view.canCutOver(s)) continue;
+    const serves = view.leaderServes(s);
+    if (serves && !mayReplace(pass, s)) continue;
     if (mayStillServe(pass, s, leader)) continue;
     const group = view.resource(s);
     if (!view.resourceRow(group).durable) {
-      ephemeral.push(s);
+      if (!serves) ephemeral.push(s);
       continue;
     }
-    const serving = view.inSync(s).filter((b) => brokers.serving[b] === 1 && b !== leader);
+    const others = view.inSync(s).filter((b) => brokers.serving[b] === 1 && b !== leader);
+    const serving = others.filter((b) => view.isHeard(b));
     const live = serving.filter((b) => brokers.live[b] === 1);
     if (live.length > 0) promotable.push({ shard: s, group, brokers: inOrder(pass, s, live) });
     else if (serving.length > 0) lastChoice.push({ shard: s, group, brokers: inOrder(pass, s, serving) });
+    else if (serves) continue;
+    else if (others.length > 0) pass.wait(s, 'copies_unheard', copiesUnheard(view, leader, others));
     else pass.refuse(s, 'only_copy_unavailable', onlyCopyUnavailable(view, s));
   }
   return { promotable, lastChoice, ephemeral };
+}
+
+/**
+ * The leader is there but has not confirmed in time, a disk that hangs for instance. Where that process has not served the shard
+ * at any epoch another copy in sync may lead at once. Else it may still serve at an earlier epoch, as long as it has a lease.
+ */
+function mayReplace(pass: Pass, s: number): boolean {
+  const { view } = pass;
+  const served = view.unconfirmed(s);
+  if (served === null) return false;
+  const id = view.brokers.id(view.leader[s] ?? NONE);
+  const until =
+    served === 'leader'
+      ? `until it confirms, or ends: it may still serve it as it did`
+      : 'for a copy in sync that can';
+  pass.wait(
+    s,
+    'leader_unconfirmed',
+    `${id} leads it and has not confirmed it within fenceTimeoutMs; it waits ${until}`,
+  );
+  return served !== 'leader';
 }
 
 function inOrder(pass: Pass, s: number, brokers: readonly number[]): number[] {
@@ -62,6 +88,11 @@ function mayStillServe(pass: Pass, s: number, leader: number): boolean {
   return true;
 }
 
+function copiesUnheard({ brokers }: View, leader: number, copies: readonly number[]): string {
+  const ids = copies.map((b) => brokers.id(b)).join(', ');
+  return `${brokers.id(leader)} (${brokers.lifecycle(leader)}) led it; ${ids} could, but was not heard within its lease: it is heard again or declared down`;
+}
+
 function onlyCopyUnavailable(view: View, s: number): string {
   const describe = (b: number): string => `${view.brokers.id(b)} (${view.brokers.lifecycle(b)})`;
   const holders = view.inSync(s).filter((b) => view.brokers.serving[b] === 0);
@@ -79,7 +110,9 @@ export function promoteLost(pass: Pass, lost: Lost, extra: Int32Array): void {
   const { view, book } = pass;
   const { tally } = view;
   const gained = extra.slice();
-  for (const { group } of [...lost.promotable, ...lost.lastChoice]) gained[group] = (gained[group] ?? 0) + 1;
+  for (const { shard, group } of [...lost.promotable, ...lost.lastChoice]) {
+    if (view.counts[shard] === 0) gained[group] = (gained[group] ?? 0) + 1;
+  }
   const all = gained.reduce((sum, n) => sum + n, 0);
   const shares = (r: number): Shares => book.ofTotal((tally.shards[r] ?? 0) + (gained[r] ?? 0));
   const chosen = choosePromotions({
@@ -138,8 +171,8 @@ export function keptThrough(
   const { view } = pass;
   const { serving, live } = view.brokers;
   const move = view.move(s);
-  const old = view.leader[s] ?? NONE;
-  const inSync = view.inSync(s).filter((b) => b !== old || serving[b] === 1);
+  // The new leader may acknowledge without those that do not serve.
+  const inSync = view.inSync(s).filter((b) => serving[b] === 1);
   if (move === null) return { copies: view.copies(s), inSync, move, dropped: NONE };
   const goesOn =
     move.role === 'follower' && live[move.to] === 1 && ![move.to, move.from, move.drops].includes(leader);

@@ -1,7 +1,8 @@
 import type { Why } from './plan-types.ts';
 
 type Rejected = Why['rejected'];
-type By = 'at_target' | 'at_max_shards';
+const BY = ['at_target', 'at_max_shards', 'not_heard'] as const;
+type By = (typeof BY)[number];
 
 /** Most brokers that a `Why` lists as rejected. */
 export const REJECTED_SHOWN = 3;
@@ -31,13 +32,14 @@ export class Rejections {
   }
 
   add(b: number, by: By): void {
-    this.#codes[this.#count++] = 2 * b + (by === 'at_target' ? 0 : 1);
+    this.#codes[this.#count++] = BY.length * b + BY.indexOf(by);
   }
 
   list(): Rejected {
-    // Below 2^53 for every cluster of up to 100,000 brokers.
+    // Below 2^53 for every cluster of up to 60,000 brokers.
     let key = 0;
-    for (let i = 0; i < this.#count; i++) key = key * (2 * this.#ids.length + 1) + (this.#codes[i] ?? 0) + 1;
+    for (let i = 0; i < this.#count; i++)
+      key = key * (BY.length * this.#ids.length + 1) + (this.#codes[i] ?? 0) + 1;
     let list = this.#lists.get(key);
     if (list === undefined) {
       list = this.#codes.slice(0, this.#count).map((code) => this.#row(code));
@@ -49,7 +51,8 @@ export class Rejections {
   #row(code: number): Rejected[number] {
     let row = this.#rows.get(code);
     if (row === undefined) {
-      row = { broker: this.#ids[code >> 1] ?? '', by: code % 2 === 0 ? 'at_target' : 'at_max_shards' };
+      const by = BY[code % BY.length] ?? 'at_target';
+      row = { broker: this.#ids[Math.floor(code / BY.length)] ?? '', by };
       this.#rows.set(code, row);
     }
     return row;

@@ -54,6 +54,10 @@ export function dropSurplus(pass: Pass, shards: readonly number[]): boolean {
   for (const s of shards) {
     if (!view.free(s)) continue;
     const { broker: goes, because, next } = surplusCopy(view, pass.copyTargets, s);
+    if (view.rows[s]?.state !== 'active' || !view.mayDrop(s, goes)) {
+      pending = true;
+      continue;
+    }
     const factor = view.resourceRow(view.resource(s)).replicationFactor;
     const detail = `${view.finished(s).length} copies for a replication factor of ${factor}; ${view.brokers.id(goes)} (${view.brokers.lifecycle(goes)}) goes: ${because}`;
     view.dropCopy(s, goes);

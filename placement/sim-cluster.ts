@@ -170,9 +170,10 @@ export class SimCluster {
       const synced = row.inSync.includes(to);
       const drained = row.state === 'draining' && synced && this.serves(row.leader);
       const lagRecords = synced ? 0 : null;
-      shards.set(row.shard, { generation: row.generation, lagRecords, drained, progressAtMs });
+      const { generation } = row;
+      shards.set(row.shard, { generation, lagRecords, copiedPerSecond: null, drained, progressAtMs });
     }
-    return { shards, leasedUntilMs: new Map() };
+    return { shards, leasedUntilMs: new Map(), unheard: new Set(), unconfirmed: new Map() };
   }
 
   /** Writes one decided step; answers the move that it finished. */

@@ -63,6 +63,8 @@ export class View {
   readonly #newKeys: ShardKeys;
   readonly #rows: (Assignment | undefined)[];
   readonly #resourceIndex: ReadonlyMap<string, number>;
+  /** By broker: 1 if it was not heard within its lease. */
+  readonly #unheard: Uint8Array;
 
   constructor(snapshot: Snapshot, reports: Reports, held: Holds = NO_HOLDS) {
     this.nowMs = snapshot.nowMs;
@@ -72,6 +74,7 @@ export class View {
     this.reports = reports;
     this.held = held;
     this.brokers = new BrokerTable(snapshot.brokers);
+    this.#unheard = Uint8Array.from(this.brokers.ids, (id) => (reports.unheard.has(id) ? 1 : 0));
     const keyed = snapshot.resources.map((resource) => ({ key: resourceKey(resource), resource }));
     keyed.sort((a, b) => compareStrings(a.key, b.key));
     this.resources = keyed.map((entry) => entry.resource);
@@ -274,13 +277,33 @@ export class View {
     return leader !== NONE && this.brokers.serving[leader] === 1 && this.isInSync(s, leader);
   }
 
-  /** The fenced leader has drained, and the destination holds all of it and may lead. */
+  /** It serves by its lifecycle and was heard within its lease: it may die, but nothing says that it has. */
+  isHeard(b: number): boolean {
+    return this.brokers.serving[b] === 1 && this.#unheard[b] === 0;
+  }
+
+  /** The leader has not confirmed in time; who has served the shard. `null`: it has, or has time left. */
+  unconfirmed(s: number): 'never' | 'before' | 'leader' | null {
+    const { unconfirmed } = this.reports;
+    return unconfirmed.size === 0 ? null : (unconfirmed.get(this.shardKey(s)) ?? null);
+  }
+
+  /**
+   * Without its copy on `b`, one that holds everything the shard acknowledged stays on a broker that is heard. Only then may
+   * a decision drop the copy: whatever it holds, nobody needs it.
+   */
+  mayDrop(s: number, b: number): boolean {
+    if (!this.resourceRow(this.resource(s)).durable) return true;
+    return this.inSync(s).some((other) => other !== b && this.isHeard(other));
+  }
+
+  /** The fenced leader has drained, and the destination holds all of it, may lead and is heard. */
   canCutOver(s: number): boolean {
     const move = this.move(s);
     const report = this.report(s);
     if (move?.step !== 'fenced' || report?.drained !== true || report.destinationRenewed === true)
       return false;
-    return this.isInSync(s, move.to) && this.brokers.live[move.to] === 1;
+    return this.isInSync(s, move.to) && this.brokers.live[move.to] === 1 && this.isHeard(move.to);
   }
 
   /** What the leader reported of this very generation. */
@@ -303,6 +326,7 @@ export class View {
   /** A move may start: the leader serves, nothing is in flight, this pass has no step for it, and it is its turn. */
   free(s: number): boolean {
     if (this.counts[s] === 0 || this.touched[s] === 1 || this.move(s) !== null) return false;
+    if (this.unconfirmed(s) !== null) return false;
     return this.failedMoves(s) <= this.failedLimit;
   }
 

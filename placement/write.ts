@@ -68,6 +68,7 @@ export function refusalOf(
   if (shape !== null) return { code: 'refused', detail: `${step.shard}: ${shape}` };
   return (
     unmetRequirement(current, step, context) ??
+    losesHolder(current, step, context) ??
     unfitCutOver(current, step, context) ??
     overCap(current, step, context) ??
     noSlot(current, step, context)
@@ -165,6 +166,22 @@ function unmetRequirement(
     if (!fit) return stale(`${step.shard}: ${need.broker} is ${row.lifecycle}`);
   }
   return null;
+}
+
+/** Copies leave, or leave the in-sync set, only where one in sync stays on a broker that serves: what leaves may be the last to hold a record. */
+function losesHolder(
+  current: Assignment | undefined,
+  { shard, next }: DecidedStep,
+  { broker, durable }: WriteContext,
+): WriteRefusal | null {
+  if (current === undefined || !durable) return null;
+  const leaves =
+    current.replicas.find((id) => !next.replicas.includes(id)) ??
+    current.inSync.find((id) => !next.inSync.includes(id));
+  if (leaves === undefined) return null;
+  const serves = (id: string): boolean => ['live', 'draining'].includes(broker(id)?.lifecycle ?? 'left');
+  if (next.inSync.some(serves)) return null;
+  return stale(`${shard}: without ${leaves} no copy in sync is on a broker that serves`);
 }
 
 function newlyNamed(current: Assignment | undefined, next: DecidedAssignment): string[] {

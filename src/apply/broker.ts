@@ -2,7 +2,7 @@ import { MAX_BROKERS, MAX_COUNTER, MAX_STORE_ID_BYTES, type Command } from '../c
 import { storeOf, type AssignmentRow, type BrokerRow, type ClusterState } from '../state/index.ts';
 import { bytesOf, growthProblem } from './growth.ts';
 import { done, refuse, someOf, type Outcome, type Sliced } from './outcome.ts';
-import { rewrite, rowsOn, without, type RowPatch } from './row.ts';
+import { isServing, rewrite, rowsOn, servedBefore, without, type RowPatch } from './row.ts';
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>;
 
@@ -65,7 +65,8 @@ function* comeBack(
   for (const row of yield* rowsOn(state, broker)) {
     if (row.leader === broker) {
       const move = row.move?.step === 'fenced' ? { ...row.move, step: 'staged' as const } : row.move;
-      rewrite(state, row, { state: 'assigning', move, drained: false }, { opensEpoch: true });
+      const served = servedBefore(row);
+      rewrite(state, row, { state: 'assigning', move, drained: false, served }, { opensEpoch: true });
     } else {
       // What a move was staged for before its destination ever registered is this first process of it.
       const staged = first && row.move?.to === broker ? { stagedIncarnation: incarnation } : {};
@@ -106,9 +107,14 @@ export function* setLifecycle(state: ClusterState, command: Of<'setLifecycle'>):
   if (row.lifecycle === lifecycle || row.lifecycle === 'left') return done({ lifecycle: row.lifecycle });
   const downSinceMs = row.downSinceMs ?? Math.min(command.silentSinceMs, state.timeMs);
   state.putBroker({ ...row, lifecycle, downSinceMs });
+  const unheard = new Set(command.unheard);
   for (const assignment of yield* rowsOn(state, broker)) {
-    const inSync = without(assignment.inSync, broker);
-    if (inSync.length < assignment.inSync.length && inSync.length > 0) rewrite(state, assignment, { inSync });
+    const { leader, inSync } = assignment;
+    // Only a leader that lives can acknowledge a record that this copy lacks. Where it is silent too, the set stands.
+    const mayGoOn = leader !== broker && inSync.includes(leader) && isServing(state, leader);
+    if (mayGoOn && !unheard.has(leader) && inSync.includes(broker)) {
+      rewrite(state, assignment, { inSync: without(inSync, broker) });
+    }
     yield;
   }
   return done({ lifecycle });

@@ -116,6 +116,7 @@ function* replace(state: ClusterState, rows: ClusterRows, times: ImportedTimes):
       epoch: generations(row.epoch),
       drained: false,
       stagedIncarnation: move && (state.brokers.get(move.to)?.incarnation ?? null),
+      served: 'leader',
       decision: null,
     });
     yield;

@@ -8,10 +8,10 @@ import {
   type PlacementRow,
   type RowResult,
 } from '../command/index.ts';
-import type { AssignmentRow, ClusterState, Decision } from '../state/index.ts';
+import type { AssignmentRow, ClusterState, Decision, Served } from '../state/index.ts';
 import { done, type Outcome, type Sliced } from './outcome.ts';
 import { resourceOf } from './resource.ts';
-import { keepsDrained } from './row.ts';
+import { keepsDrained, servedBefore } from './row.ts';
 
 /** The rule of a move that an operator starts, or cancels. */
 const BY_HAND = 'operator';
@@ -60,6 +60,7 @@ function writeRow(state: ClusterState, row: PlacementRow): RowResult {
     ...next,
     drained: current !== undefined && current.drained && keepsDrained(current, next),
     stagedIncarnation: stagedIncarnation(state, current, next),
+    served: servedAfter(current, next),
     decision: decisionOf(state, current, row),
   });
   return { shard, result: 'accepted', detail: '' };
@@ -73,6 +74,11 @@ function stagedIncarnation(
   if (next.move === null) return null;
   if (current?.move?.to === next.move.to) return current.stagedIncarnation;
   return state.brokers.get(next.move.to)?.incarnation ?? null;
+}
+
+function servedAfter(current: AssignmentRow | undefined, next: Assignment): Served {
+  if (current === undefined) return 'never';
+  return next.leader === current.leader ? current.served : servedBefore(current);
 }
 
 /** The steps that carry a move out keep the decision that started it. */

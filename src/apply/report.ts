@@ -1,7 +1,7 @@
 import type { Command, RowResult } from '../command/index.ts';
 import type { AssignmentRow, ClusterState } from '../state/index.ts';
 import { done, refuse, type Outcome, type Sliced } from './outcome.ts';
-import { rewrite } from './row.ts';
+import { isServing, rewrite } from './row.ts';
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>;
 type Reported = Of<'report'>['shards'][number];
@@ -25,7 +25,11 @@ export function* confirm(state: ClusterState, command: Of<'confirm'>): Sliced<Ou
   const results: RowResult[] = [];
   for (const { shard, generation } of command.shards) {
     const row = currentRow(state, command.broker, shard, generation);
-    if ('leader' in row && row.state === 'assigning') rewrite(state, row, { state: 'active' });
+    if ('leader' in row && row.state === 'assigning') {
+      // From here on it acknowledges: not waiting for copies on brokers that are gone, it counts them out.
+      const inSync = row.inSync.filter((id) => isServing(state, id));
+      rewrite(state, row, { state: 'active', inSync, served: 'leader' });
+    }
     results.push('leader' in row ? accepted(shard) : row);
     yield;
   }

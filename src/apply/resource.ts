@@ -11,6 +11,7 @@ import {
 import type { ClusterState, ResourceRow } from '../state/index.ts';
 import { bytesOf, growthProblem } from './growth.ts';
 import { done, refuse, type Outcome, type Sliced } from './outcome.ts';
+import { isServing } from './row.ts';
 
 type Of<T extends Command['type']> = Extract<Command, { type: T }>;
 
@@ -80,11 +81,9 @@ export function abandonShard(state: ClusterState, command: Of<'abandonShard'>): 
   if (expectedGeneration !== null && expectedGeneration !== row.generation) {
     return refuse('stale', `${shard} is at generation ${row.generation}, not ${expectedGeneration}`);
   }
-  const serving = row.inSync.find((id) => {
-    const lifecycle = state.brokers.get(id)?.lifecycle;
-    return lifecycle === 'live' || lifecycle === 'draining';
-  });
-  if (serving !== undefined) {
+  const serving = row.inSync.find((id) => isServing(state, id));
+  // Nobody ever served a shard that was never confirmed: it holds nothing.
+  if (serving !== undefined && row.served !== 'never') {
     return refuse('refused', `${shard}: broker ${serving} holds an in-sync copy, nothing has to be given up`);
   }
   state.beginPhase();

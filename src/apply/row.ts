@@ -1,5 +1,5 @@
 import type { Assignment } from '../../placement/index.ts';
-import { inShardOrder, type AssignmentRow, type ClusterState } from '../state/index.ts';
+import { inShardOrder, type AssignmentRow, type ClusterState, type Served } from '../state/index.ts';
 import type { Sliced } from './outcome.ts';
 
 /** Rows found, or put in order, in the time that writing one takes. */
@@ -7,7 +7,7 @@ const FINDS_PER_WRITE = 10;
 
 /** Part of a row that a registration, a lifecycle change, a report or a confirm replaces. */
 export type RowPatch = Partial<
-  Pick<AssignmentRow, 'inSync' | 'state' | 'move' | 'drained' | 'stagedIncarnation'>
+  Pick<AssignmentRow, 'inSync' | 'state' | 'move' | 'drained' | 'stagedIncarnation' | 'served'>
 >;
 
 /** Writes a changed row: one more generation, and a new epoch where who may serve changes. */
@@ -45,6 +45,17 @@ export function* rowsOn(state: ClusterState, broker: string): Sliced<AssignmentR
     if (found.length % FINDS_PER_WRITE === 0) yield;
   }
   return yield* inShardOrder(found, FINDS_PER_WRITE);
+}
+
+/** Another process is named leader: it has not served the shard. */
+export function servedBefore({ served }: AssignmentRow): Served {
+  return served === 'never' ? 'never' : 'before';
+}
+
+/** By its lifecycle. */
+export function isServing(state: ClusterState, broker: string): boolean {
+  const lifecycle = state.brokers.get(broker)?.lifecycle;
+  return lifecycle === 'live' || lifecycle === 'draining';
 }
 
 export function without(brokers: readonly string[], broker: string): readonly string[] {

@@ -23,6 +23,7 @@ const READERS: Readers = {
     incarnation: f.integer('incarnation'),
     lifecycle: f.oneOf('lifecycle', ['down', 'left'] as const),
     silentSinceMs: f.integer('silentSinceMs'),
+    ...(f.has('unheard') ? { unheard: f.strings('unheard') } : {}),
   }),
   setDrain: (f) => ({ type: 'setDrain', broker: f.string('broker'), drain: f.boolean('drain') }),
   removeBroker: (f) => ({

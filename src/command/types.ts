@@ -46,6 +46,8 @@ export type Command =
       readonly lifecycle: 'down' | 'left';
       /** Cluster time of its last sign of life, ms. */
       readonly silentSinceMs: number;
+      /** Other brokers that were not heard within their lease: what they lead acknowledges nothing. Absent: none. */
+      readonly unheard?: readonly string[];
     }
   | { readonly type: 'setDrain'; readonly broker: string; readonly drain: boolean }
   | {

@@ -33,6 +33,7 @@ export function commandProblem(command: Command): Problem | null {
         tooMany('parts of an import', command.parts, limits.MAX_IMPORT_PARTS) ?? policyProblem(command.policy)
       );
     case 'setLifecycle':
+      return tooMany('brokers not heard', command.unheard?.length ?? 0, limits.MAX_BROKERS);
     case 'setDrain':
     case 'removeBroker':
     case 'deleteResource':

@@ -83,6 +83,16 @@ export class Liveness {
     return !contact.disconnected && this.#awakeNowMs() - contact.heardAwakeMs < this.#timings.leaseMs;
   }
 
+  /** Those that serve by their rows and of which no process may be there (`sessionLives`). */
+  unheard(brokers: Iterable<BrokerRow>): string[] {
+    const ids: string[] = [];
+    for (const row of brokers) {
+      const serves = row.lifecycle === 'live' || row.lifecycle === 'draining';
+      if (serves && !row.imported && !this.sessionLives(row)) ids.push(row.id);
+    }
+    return ids;
+  }
+
   /** Whether it has been silent, while we were awake, for expiry and margin; one just imported, for as long as its start may take. */
   isSilent(row: Pick<BrokerRow, 'id' | 'incarnation' | 'imported'>): boolean {
     const contact = this.#contact(row.id, row.incarnation);

@@ -34,7 +34,7 @@ export async function report(tenure: Tenure, state: StateView, params: ReportPar
     const options = {
       destination: checked.move === null ? undefined : state.brokers.get(checked.move.to),
       nowMs: tenure.nowMs(),
-      fenceMaxLagRecords: state.policy.fenceMaxLagRecords,
+      policy: state.policy,
     };
     if (tenure.reports.note(shard, checked, options)) matters = true;
     const changesSet = shard.inSync !== null && !sameCopies(shard.inSync, checked.inSync);

@@ -1,6 +1,24 @@
-import type { Assignment, Reports, ShardReport } from '../../placement/index.ts';
+import {
+  isNearEnough,
+  type Assignment,
+  type Policy,
+  type Reports,
+  type ShardReport,
+} from '../../placement/index.ts';
 import type { OffsetReport } from '../broker-services.ts';
 import type { AssignmentRow, BrokerRow } from '../state/index.ts';
+
+/** The least time over which the rate of a copy is measured, ms. */
+const RATE_WINDOW_MS = 2_000;
+
+/** How fast a destination's offset rises. */
+interface Rate {
+  /** Where the window that is under way began. */
+  readonly fromMs: number;
+  readonly fromOffset: number;
+  /** Of the last whole window; `null`: there was none. */
+  readonly perSecond: number | null;
+}
 
 interface ShardOffsets {
   generation: number;
@@ -10,6 +28,7 @@ interface ShardOffsets {
   destination: string | null;
   destinationOffset: number;
   progressAtMs: number;
+  rate: Rate;
 }
 
 /**
@@ -27,12 +46,12 @@ export class ReportBook {
 
   /**
    * Takes in a report that names the row's generation. Answers whether a planner's step could rest on it: the
-   * destination came within `fenceMaxLagRecords`, or ceased to be.
+   * destination came near enough for the fence, or ceased to be.
    */
   note(
     report: OffsetReport,
     row: AssignmentRow,
-    options: { destination: BrokerRow | undefined; nowMs: number; fenceMaxLagRecords: number },
+    options: { destination: BrokerRow | undefined; nowMs: number; policy: Policy },
   ): boolean {
     const known = this.#shards.get(report.shard);
     const to = row.move?.to;
@@ -43,19 +62,22 @@ export class ReportBook {
     const offset = to === undefined ? 0 : (report.followers[to] ?? 0);
     const same = known !== undefined && known.destination === destination;
     const rose = !same || offset > known.destinationOffset;
-    this.#shards.set(report.shard, {
+    const destinationOffset = same ? Math.max(offset, known.destinationOffset) : offset;
+    const wasNear =
+      to !== undefined && known?.generation === report.generation && isNear(known, to, options.policy);
+    const now: ShardOffsets = {
       generation: report.generation,
       leaderOffset: report.leaderOffset,
       followers: report.followers,
       destination,
-      destinationOffset: same ? Math.max(offset, known.destinationOffset) : offset,
+      destinationOffset,
       progressAtMs: rose ? options.nowMs : known.progressAtMs,
-    });
-    if (to === undefined) return false;
-    const wasClose =
-      known?.generation === report.generation &&
-      known.leaderOffset - (known.followers[to] ?? 0) <= options.fenceMaxLagRecords;
-    return wasClose !== report.leaderOffset - offset <= options.fenceMaxLagRecords;
+      rate: same
+        ? measured(known.rate, destinationOffset, options.nowMs)
+        : { fromMs: options.nowMs, fromOffset: offset, perSecond: null },
+    };
+    this.#shards.set(report.shard, now);
+    return to !== undefined && wasNear !== isNear(now, to, options.policy);
   }
 
   forget(shard: string): void {
@@ -66,13 +88,13 @@ export class ReportBook {
   view(
     moving: Iterable<AssignmentRow>,
     brokers: ReadonlyMap<string, BrokerRow>,
-    leasedUntilMs: ReadonlyMap<string, number>,
+    silence: Omit<Reports, 'shards'>,
   ): Reports {
     const shards = new Map<string, ShardReport>();
     for (const row of moving) {
       if (row.move !== null) shards.set(row.shard, this.#report(row, brokers.get(row.move.to)));
     }
-    return { shards, leasedUntilMs };
+    return { shards, ...silence };
   }
 
   /** Last reported offsets of a shard, for people; `null`: none since this leader began. */
@@ -89,6 +111,7 @@ export class ReportBook {
       generation: row.generation,
       lagRecords:
         current === null || reported === undefined ? null : Math.max(0, current.leaderOffset - reported),
+      copiedPerSecond: known?.destination?.startsWith(`${to}#`) === true ? known.rate.perSecond : null,
       drained: row.drained,
       // To a process that the fence did not know nothing is cut over.
       destinationRenewed: destination !== undefined && destination.incarnation !== row.stagedIncarnation,
@@ -98,6 +121,17 @@ export class ReportBook {
       ),
     };
   }
+}
+
+function measured(rate: Rate, offset: number, nowMs: number): Rate {
+  const ms = nowMs - rate.fromMs;
+  if (ms < RATE_WINDOW_MS) return rate;
+  return { fromMs: nowMs, fromOffset: offset, perSecond: ((offset - rate.fromOffset) * 1_000) / ms };
+}
+
+function isNear({ leaderOffset, followers, rate }: ShardOffsets, to: string, policy: Policy): boolean {
+  const lagRecords = Math.max(0, leaderOffset - (followers[to] ?? 0));
+  return isNearEnough({ lagRecords, copiedPerSecond: rate.perSecond }, policy);
 }
 
 /** Whether two sets of copies are the same, in any order. */

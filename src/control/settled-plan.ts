@@ -49,17 +49,18 @@ export class SettledPlan {
     this.#kept = null;
     const { plan, quiet } = planAndFollow({ ...facts, ...rows() }, reports);
     const made = passPlanOf(plan);
-    if (made.steps.length === 0 && (quiet !== null || isQuiet(reports)))
+    if (made.steps.length === 0 && reports.unconfirmed.size === 0 && (quiet !== null || isQuiet(reports)))
       this.#kept = { plan: made, rules, phase: facts.phase, quiet };
     return made;
   }
 }
 
 function stands({ plan, phase, quiet }: Kept, facts: Facts, reports: Reports): boolean {
+  if (reports.unconfirmed.size > 0) return false;
   if (quiet !== null) return quiet.wantsNothing();
   return phase === facts.phase && isQuiet(reports) && facts.nowMs < (plan.summary.nextDeadlineMs ?? Infinity);
 }
 
 function isQuiet(reports: Reports): boolean {
-  return reports.shards.size === 0 && reports.leasedUntilMs.size === 0;
+  return reports.shards.size === 0 && reports.leasedUntilMs.size === 0 && reports.unheard.size === 0;
 }

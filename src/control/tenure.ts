@@ -1,7 +1,8 @@
 import type { Timer } from '../../raft/index.ts';
 import type { Command, Proposed, RowResult } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
-import type { AssignmentRow, Change, ChangeSet } from '../state/index.ts';
+import type { AssignmentRow, Change, ChangeSet, Served } from '../state/index.ts';
+import { Confirmations } from './confirmations.ts';
 import { brokersToForget } from './forget-brokers.ts';
 import { InactiveShards } from './inactive-shards.ts';
 import { leasedUntil, Liveness } from './liveness.ts';
@@ -33,8 +34,11 @@ export class Tenure {
   /** Brokers that asked to leave once nothing names them, with the incarnation that asked. */
   readonly leaving = new Map<string, number>();
   readonly untold = new Untold();
+  readonly #confirmations = new Confirmations();
   readonly #options: ControlOptions;
   #sessions = 0;
+  /** Who was not heard, and what was not confirmed, at the last tick. */
+  #silence = '';
   #closed = false;
   #unsubscribe: () => void = () => {};
   #ticker: Timer | null = null;
@@ -55,11 +59,11 @@ export class Tenure {
       stats,
       nowMs: () => this.nowMs(),
       reports: (nowMs) =>
-        this.reports.view(
-          this.moving.values(),
-          plane.state.brokers,
-          leasedUntil(plane.state.brokers.values(), nowMs, timings),
-        ),
+        this.reports.view(this.moving.values(), plane.state.brokers, {
+          leasedUntilMs: leasedUntil(plane.state.brokers.values(), nowMs, timings),
+          unheard: new Set(this.liveness.unheard(plane.state.brokers.values())),
+          unconfirmed: this.#overdue(nowMs),
+        }),
       propose: async (command) => (await this.propose(command)).value as readonly RowResult[],
     });
   }
@@ -162,7 +166,17 @@ export class Tenure {
   async declare(broker: string, incarnation: number, lifecycle: 'down' | 'left'): Promise<void> {
     const silentForMs = lifecycle === 'left' ? 0 : this.liveness.silentForMs(broker, incarnation);
     const silentSinceMs = Math.max(0, Math.ceil(this.nowMs() - silentForMs));
-    const command = { type: 'setLifecycle', broker, incarnation, lifecycle, silentSinceMs } as const;
+    const { brokers } = this.#options.plane.state;
+    const unheard = this.liveness.unheard(brokers.values()).filter((id) => id !== broker);
+    const others = unheard.length === 0 ? {} : { unheard };
+    const command = {
+      type: 'setLifecycle',
+      broker,
+      incarnation,
+      lifecycle,
+      silentSinceMs,
+      ...others,
+    } as const;
     await this.proposeEnding(broker, command);
   }
 
@@ -176,6 +190,7 @@ export class Tenure {
     this.moving.clear();
     for (const [shard, row] of plane.state.moving) this.moving.set(shard, row);
     void this.inactive.scan(plane.state.assignments.list(), (shard) => plane.state.assignments.get(shard));
+    this.#confirmations.begin(plane.state);
     this.#unsubscribe = plane.feed.subscribe(
       plane.state.revision,
       (set) => this.#take(set),
@@ -195,12 +210,14 @@ export class Tenure {
     if (change.kind === 'assignment') {
       const row = change.assignment;
       this.inactive.note(row);
+      this.#confirmations.note(row, this.nowMs());
       if (row.move === null) this.moving.delete(row.shard);
       else this.moving.set(row.shard, row);
     } else if (change.kind === 'removed') {
       this.moving.delete(change.shard);
       this.inactive.forget(change.shard);
       this.reports.forget(change.shard);
+      this.#confirmations.forget(change.shard);
     } else if (change.kind === 'brokerRemoved') {
       this.liveness.forget(change.id);
       this.leaving.delete(change.id);
@@ -213,6 +230,7 @@ export class Tenure {
       const serves = row.lifecycle === 'live' || row.lifecycle === 'draining';
       if (serves && this.liveness.isSilent(row)) this.#declareOnce(row.id, row.incarnation, 'down');
     }
+    this.#wakeForSilence();
     for (const [broker, incarnation] of this.leaving) {
       if (!this.isNamed(broker)) this.#declareOnce(broker, incarnation, 'left');
     }
@@ -241,6 +259,44 @@ export class Tenure {
     }
   }
 
+  /** Passes wait for brokers to be heard or to confirm, which no entry tells of. */
+  #wakeForSilence(): void {
+    const { state } = this.#options.plane;
+    const nowMs = this.nowMs();
+    this.#confirmations.turn(state, nowMs);
+    const overdue = this.#overdue(nowMs);
+    const silence = JSON.stringify([this.liveness.unheard(state.brokers.values()), [...overdue.keys()]]);
+    if (silence !== this.#silence) {
+      this.#silence = silence;
+      this.passes.wake();
+    }
+    for (const [shard, served] of overdue) if (served === 'never') this.#placeElsewhere(shard);
+  }
+
+  #overdue(nowMs: number): Map<string, Served> {
+    const { state } = this.#options.plane;
+    return this.#confirmations.overdue(state, nowMs, state.policy.fenceTimeoutMs);
+  }
+
+  /** A shard that nobody ever served and nobody can now: it holds nothing, and is placed like a new one. */
+  #placeElsewhere(shard: string): void {
+    const { plane, log } = this.#options;
+    const { assignments, brokers } = plane.state;
+    const row = assignments.get(shard);
+    if (row === undefined || this.#givingUp.has(shard)) return;
+    const serves = (id: string): boolean =>
+      ['live', 'draining'].includes(brokers.get(id)?.lifecycle ?? 'left');
+    if (row.inSync.some(serves)) return;
+    this.#givingUp.add(shard);
+    log.info({ shard, leader: row.leader }, 'a shard that nobody ever served is placed elsewhere');
+    this.propose({ type: 'abandonShard', shard, expectedGeneration: row.generation })
+      .catch((error: unknown) => {
+        if (!this.isOver) log.warn({ shard, error: String(error) }, 'could not place it elsewhere');
+      })
+      .finally(() => this.#givingUp.delete(shard));
+  }
+
+  readonly #givingUp = new Set<string>();
   readonly #declaring = new Set<string>();
 
   /** Repeated by the next tick where it failed. */

@@ -56,6 +56,7 @@ export function canonicalAssignment(row: AssignmentRow): Canonical<AssignmentRow
     ...(row.moved === undefined ? {} : { moved: canonicalMoved(row.moved) }),
     drained: row.drained,
     stagedIncarnation: row.stagedIncarnation,
+    served: row.served,
     decision: row.decision === null ? null : canonicalDecision(row.decision),
     revision: row.revision,
   };

@@ -17,7 +17,7 @@ import { SequenceReader } from './sequence-reader.ts';
 import type { AnswerRow, SessionRow } from './sessions.ts';
 import { SNAPSHOT_VERSION, snapshotParts } from './snapshot-parts.ts';
 import type { StagedPart } from './staged-imports.ts';
-import type { AssignmentRow, BrokerRow, Decision, ResourceRow } from './types.ts';
+import { SERVED, type AssignmentRow, type BrokerRow, type Decision, type ResourceRow } from './types.ts';
 
 /** Rows read back and counted in between two turns: about 4 ms. */
 export const ROWS_PER_STEP = 200;
@@ -149,6 +149,7 @@ function readAssignmentRow(value: unknown, path: string): AssignmentRow {
     ...assignmentFields(f),
     drained: f.boolean('drained'),
     stagedIncarnation: f.nullable('stagedIncarnation', (key) => f.integer(key)),
+    served: f.oneOf('served', SERVED),
     decision: f.nullable('decision', (key) => readDecision(f.fields(key))),
     revision: f.integer('revision'),
   };

@@ -26,6 +26,13 @@ export interface ResourceRow extends Resource {
   readonly revision: number;
 }
 
+/**
+ * Who has confirmed the shard, and may so have served it: `never` nobody since it was placed; `before` leaders, but not the
+ * process that leads now since it was named; `leader` that process, at this epoch or an earlier one.
+ */
+export const SERVED = ['never', 'before', 'leader'] as const;
+export type Served = (typeof SERVED)[number];
+
 export interface AssignmentRow extends Assignment {
   /**
    * The fenced leader reported that it stopped and that the destination holds everything. Stays true only
@@ -34,6 +41,7 @@ export interface AssignmentRow extends Assignment {
   readonly drained: boolean;
   /** Incarnation of the move's destination when the move was staged; `null`: no move. */
   readonly stagedIncarnation: number | null;
+  readonly served: Served;
   /** The decision that last placed, promoted or moved it; `null`: imported. */
   readonly decision: Decision | null;
   readonly revision: number;

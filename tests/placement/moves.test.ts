@@ -34,6 +34,7 @@ function pass(options: {
   nowMs?: number;
   policy?: Partial<Policy>;
   leasedUntilMs?: [string, number][];
+  unheard?: string[];
 }): Plan {
   const row = assignment('stream:s/0', ['b1', 'b2', 'b3'], {
     inSync: options.inSync ?? ['b1', 'b2'],
@@ -41,7 +42,14 @@ function pass(options: {
     generation: 7,
     move: options.move,
   });
-  const report = { generation: 7, lagRecords: null, drained: false, progressAtMs: null, ...options.report };
+  const report = {
+    generation: 7,
+    lagRecords: null,
+    copiedPerSecond: null,
+    drained: false,
+    progressAtMs: null,
+    ...options.report,
+  };
   return plan(
     snapshot({
       nowMs: options.nowMs ?? 0,
@@ -53,6 +61,8 @@ function pass(options: {
     {
       shards: options.report === undefined ? new Map() : new Map([['stream:s/0', report]]),
       leasedUntilMs: new Map(options.leasedUntilMs ?? []),
+      unheard: new Set(options.unheard ?? []),
+      unconfirmed: new Map(),
     },
   );
 }
@@ -82,11 +92,22 @@ describe('the last copy that holds everything', () => {
 
 describe('a leader move', () => {
   it('waits while the destination is far behind', () => {
-    expect(shown(pass({ move: MOVE, report: { lagRecords: 1_001 } }))).toEqual([]);
+    expect(shown(pass({ move: MOVE, report: { lagRecords: 1_001, copiedPerSecond: 5_000 } }))).toEqual([]);
+  });
+
+  it('waits while what is missing would take more than half of fenceTimeoutMs, or for an unknown time', () => {
+    const lags = (lagRecords: number, copiedPerSecond: number | null) =>
+      shown(pass({ move: MOVE, report: { lagRecords, copiedPerSecond } }));
+    expect(lags(900, 50)).toEqual([]);
+    expect(lags(251, 50)).toEqual([]);
+    expect(lags(250, 50)).toHaveLength(1);
+    expect(lags(1, null)).toEqual([]);
+    expect(lags(1, 0)).toEqual([]);
+    expect(lags(0, null)).toHaveLength(1);
   });
 
   it('fences once the destination is within fenceMaxLagRecords, or in sync', () => {
-    const near = pass({ move: MOVE, report: { lagRecords: 1_000 } });
+    const near = pass({ move: MOVE, report: { lagRecords: 1_000, copiedPerSecond: 5_000 } });
     expect(shown(near)).toEqual([['fence', 'b3', null, true, 'caught_up']]);
     expect(near.steps[0]?.next).toMatchObject({ state: 'draining', leader: 'b1', move: { step: 'fenced' } });
     expect(shown(pass({ move: MOVE, inSync: ['b1', 'b2', 'b3'] }))).toHaveLength(1);
@@ -142,9 +163,14 @@ describe('a leader move', () => {
       }),
       {
         shards: new Map([
-          ['stream:s/0', { generation: 7, lagRecords: 0, drained: true, progressAtMs: null }],
+          [
+            'stream:s/0',
+            { generation: 7, lagRecords: 0, copiedPerSecond: null, drained: true, progressAtMs: null },
+          ],
         ]),
         leasedUntilMs: new Map(),
+        unheard: new Set(),
+        unconfirmed: new Map(),
       },
     );
     expect(raised.steps[0]).toMatchObject({ step: 'cutOver', drops: null });
@@ -181,6 +207,47 @@ describe('a leader move', () => {
     const given = pass({ move, nowMs: 15_000, policy });
     expect(shown(given)).toEqual([['abandon', 'b3', 'b3', true, 'fence_timeout']]);
     expect(given.steps[0]?.next).toMatchObject({ leader: 'b1', state: 'assigning', failedMoves: 1 });
+  });
+
+  it('is not taken back while its leader was not heard: the destination leads once that lease is over', () => {
+    const late = { move: FENCED, inSync: ['b1', 'b2', 'b3'], nowMs: 60_000 };
+    const waits = pass({ ...late, unheard: ['b1'] });
+    expect(waits).toMatchObject({ steps: [], waiting: [{ reason: 'leader_unheard' }] });
+    // Its destination went silent meanwhile: that one may be all that is left.
+    const rows = [broker('b1'), broker('b2'), broker('b3', { lifecycle: 'down', downSinceMs: 0 })];
+    expect(pass({ ...late, rows, unheard: ['b1'] }).steps).toEqual([]);
+    const dead = [broker('b1', { lifecycle: 'down', downSinceMs: 0 }), broker('b2'), broker('b3')];
+    const promoted = pass({ ...late, rows: dead });
+    expect(promoted.steps[0]).toMatchObject({ step: 'promote' });
+    expect(promoted.steps[0]?.next.inSync).toEqual(['b2', 'b3']);
+  });
+
+  it('keeps a copy that is in sync, or nearly, when its fence is not answered in time', () => {
+    const late = { move: FENCED, nowMs: 60_000 };
+    const kept = [pass({ ...late, inSync: ['b1', 'b3'] }), pass({ ...late, report: { lagRecords: 1_000 } })];
+    for (const { steps } of kept) {
+      expect(steps[0]).toMatchObject({
+        step: 'abandon',
+        drops: null,
+        next: { replicas: ['b1', 'b2', 'b3'], leader: 'b1', state: 'assigning', failedMoves: 1 },
+      });
+      // The old leader must be there when it is given the shard back.
+      expect(steps[0]?.requires).toEqual([{ broker: 'b1', incarnation: 1, allowDraining: true }]);
+    }
+    expect(pass({ ...late, report: { lagRecords: 1_001 } }).steps[0]?.drops).toBe('b3');
+  });
+
+  it('does not cut over to a destination that was not heard within its lease', () => {
+    const drained = { move: FENCED, inSync: ['b1', 'b2', 'b3'], report: { drained: true } };
+    expect(pass({ ...drained, unheard: ['b3'] }).steps).toEqual([]);
+  });
+
+  it('drops no copy while nobody that is heard holds everything', () => {
+    const fallen = { inSync: ['b1'], nowMs: 120_000, unheard: ['b1'] };
+    expect(pass({ move: MOVE, ...fallen }).steps[0]).toMatchObject({ step: 'abandon', drops: null });
+    const seat = { move: JOIN, inSync: ['b1', 'b2', 'b3'] };
+    expect(pass({ ...seat, unheard: ['b1', 'b3'] }).steps).toEqual([]);
+    expect(pass({ ...seat, unheard: ['b1'] }).steps).toHaveLength(1);
   });
 
   it.each(['down', 'draining', 'left'] as const)('drops a destination that is %s', (lifecycle) => {

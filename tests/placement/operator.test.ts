@@ -141,6 +141,19 @@ describe('cancelling', () => {
     });
   });
 
+  it('waits after the fence while the old leader was not heard, and never drops a copy that may be the last', () => {
+    const inSync = ['b1', 'b3'];
+    const fenced = { ...moving, inSync, state: 'draining', move: { ...MOVE, step: 'fenced' } } as const;
+    const silent = { ...NO_REPORTS, unheard: new Set(['b1']), unconfirmed: new Map() };
+    expect(operatorCancel(at(fenced), silent, 'stream:s/0')).toEqual({
+      refused: expect.stringMatching(/b1, which led it, was not heard .* b3 leads/),
+    });
+    // Heard a moment ago it may be dead all the same.
+    expect(operatorCancel(at(fenced), NO_REPORTS, 'stream:s/0')).toMatchObject({ step: { drops: null } });
+    const staged = at({ ...moving, inSync, move: MOVE });
+    expect(operatorCancel(staged, silent, 'stream:s/0')).toMatchObject({ step: { drops: null } });
+  });
+
   it('has nothing to do where nothing moves', () => {
     expect(operatorCancel(at(), NO_REPORTS, 'stream:s/0')).toEqual({
       refused: expect.stringContaining('nothing to cancel'),
@@ -153,9 +166,16 @@ describe('abandoning a log', () => {
 
   it('is refused while a copy that holds all of it serves, or may serve', () => {
     expect(abandonRefusal(at(), NO_REPORTS, 'stream:s/0')).toContain('b1 (live) holds all of it');
-    const leased = { shards: new Map(), leasedUntilMs: new Map([['b5', 10]]) };
+    const leased = {
+      shards: new Map(),
+      leasedUntilMs: new Map([['b5', 10]]),
+      unheard: new Set<string>(),
+      unconfirmed: new Map(),
+    };
     expect(abandonRefusal(at(lost), leased, 'stream:s/0')).toContain('may serve on its lease until 10');
     expect(abandonRefusal(at(lost), NO_REPORTS, 'stream:s/0')).toBeNull();
+    const hung = { ...NO_REPORTS, unconfirmed: new Map([['stream:s/0', 'never'] as const]) };
+    expect(abandonRefusal(at(), hung, 'stream:s/0')).toBeNull();
     expect(abandonRefusal(at(lost), NO_REPORTS, 'stream:s/1')).toContain('never placed');
   });
 });

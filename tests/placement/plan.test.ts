@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { plan, type Plan, type Reports } from '../../placement/index.ts';
+import { plan, type Move, type Plan, type Reports } from '../../placement/index.ts';
 import { assignment, broker, brokers, NO_REPORTS, resource, snapshot } from './support/rows.ts';
 
 const steps = (made: Plan): string[] => made.steps.map(({ step, shard, to }) => `${step} ${shard} ${to}`);
 const leased = (id: string, untilMs: number): Reports => ({
   shards: new Map(),
   leasedUntilMs: new Map([[id, untilMs]]),
+  unheard: new Set(),
+  unconfirmed: new Map(),
 });
 
 describe('placing', () => {
@@ -96,6 +98,131 @@ describe('placing', () => {
       nextDeadlineMs: 10_000,
     });
     expect(young(10_000).steps).toMatchObject([{ step: 'place' }]);
+  });
+});
+
+describe('a cluster that starts', () => {
+  /** Brokers that registered at these times, and a stream of one copy a shard. */
+  const started = (nowMs: number, ...registered: number[]): Plan =>
+    plan(
+      snapshot({
+        nowMs,
+        firstRegisteredAtMs: 0,
+        brokers: registered.map((registeredAtMs, i) => broker(`b${i + 1}`, { registeredAtMs })),
+        resources: [resource('s', 12)],
+      }),
+      NO_REPORTS,
+    );
+
+  it('places nothing on the first broker while others register', () => {
+    expect(started(1_000, 0)).toMatchObject({
+      steps: [],
+      waiting: expect.arrayContaining([expect.objectContaining({ reason: 'settling' })]),
+      nextDeadlineMs: 2_000,
+    });
+    expect(started(2_499, 0, 400, 500).steps).toEqual([]);
+    const led = started(2_500, 0, 400, 500).steps.map(({ to }) => to);
+    expect(['b1', 'b2', 'b3'].map((id) => led.filter((to) => to === id).length)).toEqual([4, 4, 4]);
+  });
+
+  it('waits no longer than the settle window however many register', () => {
+    expect(started(9_999, 0, 9_000).nextDeadlineMs).toBe(10_000);
+    expect(started(10_000, 0, 9_999).steps).toHaveLength(12);
+    expect(started(2_000, 0).steps).toHaveLength(12);
+  });
+});
+
+describe('a broker that was not heard within its lease', () => {
+  const silent = (...ids: string[]): Reports => ({
+    ...NO_REPORTS,
+    unheard: new Set(ids),
+    unconfirmed: new Map(),
+  });
+
+  it('is given no new shard while another is heard', () => {
+    const fresh = snapshot({ brokers: brokers('b1', 'b2', 'b3'), resources: [resource('s', 6)] });
+    const made = plan(fresh, silent('b2'));
+    expect(new Set(made.steps.map(({ to }) => to))).toEqual(new Set(['b1', 'b3']));
+    expect(made.steps).toHaveLength(6);
+    expect(plan(fresh, silent('b1', 'b2', 'b3'))).toMatchObject({
+      steps: [],
+      unplaceable: [],
+      waiting: Array.from({ length: 6 }, () => ({ reason: 'brokers_unheard' })),
+    });
+  });
+
+  it('is not promoted: it is heard again, or another copy leads once it is declared down', () => {
+    const row = assignment('stream:s/0', ['b1', 'b2', 'b3']);
+    const rows = [broker('b1', { lifecycle: 'down', downSinceMs: 0 }), broker('b2'), broker('b3')];
+    const resources = [resource('s', 1, { replicationFactor: 3 })];
+    const fallen = snapshot({ brokers: rows, resources, assignments: [row] });
+    expect(plan(fallen, silent('b2')).steps[0]).toMatchObject({ step: 'promote', to: 'b3' });
+    expect(plan(fallen, silent('b2', 'b3'))).toMatchObject({
+      steps: [],
+      waiting: [{ reason: 'copies_unheard' }],
+    });
+  });
+});
+
+describe('a leader that does not confirm in time', () => {
+  type Served = 'never' | 'before' | 'leader';
+  const late = (served: Served, over: Partial<Reports> = {}): Reports => ({
+    ...NO_REPORTS,
+    unconfirmed: new Map([['stream:s/0', served]]),
+    ...over,
+  });
+  const shard = (copies: string[], factor: number, move: Move | null = null) =>
+    snapshot({
+      brokers: brokers('b1', 'b2', 'b3'),
+      resources: [resource('s', 1, { replicationFactor: factor })],
+      assignments: [assignment('stream:s/0', copies, { state: 'assigning', move })],
+    });
+  const handover: Move = {
+    role: 'leader',
+    from: 'b1',
+    to: 'b2',
+    step: 'staged',
+    reason: 'drain',
+    copied: false,
+    drops: null,
+    startedAtMs: 0,
+    progressAtMs: 0,
+  };
+
+  it.each(['never', 'before'] as const)('gives way to another copy where it served %s', (served) => {
+    const made = plan(shard(['b1', 'b2'], 2, handover), late(served));
+    expect(made.steps).toMatchObject([
+      { step: 'promote', to: 'b2', opensEpoch: true, next: { inSync: ['b1', 'b2'], move: null } },
+    ]);
+  });
+
+  it('is waited for where it may still serve an earlier epoch, and its hand-over gives its slot back', () => {
+    const made = plan(shard(['b1', 'b2'], 2, handover), late('leader'));
+    expect(made.steps).toMatchObject([
+      {
+        step: 'abandon',
+        drops: null,
+        next: { leader: 'b1', failedMoves: 1 },
+        why: { rule: 'leader_unconfirmed' },
+      },
+    ]);
+    expect(made.waiting).toMatchObject([{ shard: 'stream:s/0', reason: 'leader_unconfirmed' }]);
+    expect(plan(shard(['b1', 'b2'], 2), late('leader')).steps).toEqual([]);
+  });
+
+  it('is not replaced before the lease of its process before it is over, nor by a copy that is not heard', () => {
+    const leased = plan(shard(['b1', 'b2'], 2), late('before', { leasedUntilMs: new Map([['b1', 500]]) }));
+    expect(leased).toMatchObject({ steps: [], nextDeadlineMs: 500 });
+    const alone = plan(shard(['b1', 'b2'], 2), late('before', { unheard: new Set(['b2']) }));
+    expect(alone).toMatchObject({ steps: [], waiting: [{ reason: 'leader_unconfirmed' }] });
+  });
+
+  it('is listed with what it waits for where no other copy is in sync', () => {
+    expect(plan(shard(['b1'], 1), late('before'))).toMatchObject({
+      steps: [],
+      unplaceable: [],
+      waiting: [{ shard: 'stream:s/0', reason: 'leader_unconfirmed', detail: expect.stringContaining('b1') }],
+    });
   });
 });
 

@@ -74,7 +74,7 @@ export function racks(letters: string): BrokerSpec[] {
 export function viewOf(from: Cluster): View {
   return new View(
     { ...from, nowMs: 0, firstRegisteredAtMs: 0, phase: 0 },
-    { shards: new Map(), leasedUntilMs: new Map() },
+    { shards: new Map(), leasedUntilMs: new Map(), unheard: new Set(), unconfirmed: new Map() },
   );
 }
 

@@ -93,4 +93,9 @@ export function clusterOf(
   };
 }
 
-export const NO_REPORTS: Reports = { shards: new Map(), leasedUntilMs: new Map() };
+export const NO_REPORTS: Reports = {
+  shards: new Map(),
+  leasedUntilMs: new Map(),
+  unheard: new Set(),
+  unconfirmed: new Map(),
+};

@@ -220,13 +220,50 @@ describe('down and left', () => {
   const down = (broker: string, incarnation = 1) =>
     ({ type: 'setLifecycle', broker, incarnation, lifecycle: 'down', silentSinceMs: 700 }) as const;
 
-  it('take the broker out of every in-sync set where another copy remains', () => {
+  it('take a copy out of the in-sync set where a live leader can acknowledge without it', () => {
+    const before = h.assignment();
+    h.ok(down('b2'));
+    expect(h.assignment()).toMatchObject({ inSync: ['b1'], leader: 'b1', generation: before.generation + 1 });
+  });
+
+  it('leave the set as it is once its leader is gone: nothing more is acknowledged', () => {
     const before = h.assignment();
     h.ok(down('b1'));
-    expect(h.assignment()).toMatchObject({ inSync: ['b2'], leader: 'b1', generation: before.generation + 1 });
-    const last = h.assignment();
     h.ok(down('b2'));
-    expect(h.assignment()).toBe(last);
+    expect(h.assignment()).toBe(before);
+  });
+
+  it('leave the set as it is where its leader is silent too, whoever is declared first', () => {
+    const before = h.assignment();
+    h.ok({ ...down('b2'), unheard: ['b1'] });
+    h.ok(down('b1'));
+    expect(h.assignment()).toBe(before);
+  });
+
+  it('let any copy of a cluster that was silent as a whole lead again', () => {
+    h.ok({ ...down('b2'), unheard: ['b1'] });
+    h.ok(down('b1'));
+    h.register('b2');
+    const requires = [{ broker: 'b2', incarnation: 2, allowDraining: false }];
+    const promoted = decided(['b2', 'b1'], { inSync: ['b2'] });
+    const promote = { step: 'promote', opensEpoch: true, next: promoted, requires } as const;
+    expect(h.place(promote).result).toBe('accepted');
+  });
+
+  it('keep a set that stood until its leader serves: then those that are gone leave it', () => {
+    h.ok({ ...down('b2'), unheard: ['b1'] });
+    h.ok(down('b1'));
+    h.register('b1');
+    expect(h.assignment()).toMatchObject({ inSync: ['b1', 'b2'], state: 'assigning' });
+    h.confirm('b1');
+    expect(h.assignment()).toMatchObject({ inSync: ['b1'], state: 'active' });
+  });
+
+  it('of a broker with another store take it out of the set whoever is silent', () => {
+    h.ok({ ...down('b2'), unheard: ['b1'] });
+    h.ok(down('b1'));
+    h.register('b2', { storeId: 'fresh' });
+    expect(h.assignment().inSync).toEqual(['b1']);
   });
 
   it('hold only for the incarnation they were decided for', () => {
@@ -249,7 +286,7 @@ describe('down and left', () => {
     h.place({ step: 'fence', opensEpoch: true, next: fence });
     h.report('b1', [{ drained: true }]);
     h.ok(down('b1'));
-    expect(h.assignment()).toMatchObject({ drained: true, inSync: ['b2'] });
+    expect(h.assignment()).toMatchObject({ drained: true, inSync: ['b1', 'b2'] });
     const cut = decided(['b2', 'b1'], { inSync: ['b2'] });
     const requires = [{ broker: 'b2', incarnation: 1, allowDraining: false }];
     expect(h.place({ step: 'cutOver', opensEpoch: true, next: cut, requires }).result).toBe('accepted');

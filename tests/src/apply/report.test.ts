@@ -189,3 +189,35 @@ describe('a confirm', () => {
     expect(h.confirm('b1', 'stream:s/7', 1)).toBe('unknown_shard');
   });
 });
+
+describe('who has served a shard', () => {
+  const served = () => h.assignment().served;
+
+  it('is nobody until it is confirmed, whoever is named meanwhile', () => {
+    const g = new Harness();
+    for (const id of ['b1', 'b2']) g.register(id);
+    g.create('s', { replicationFactor: 2 });
+    g.place({ next: decided(['b1', 'b2']) });
+    g.register('b1');
+    g.place({ step: 'promote', opensEpoch: true, next: decided(['b2', 'b1']) });
+    expect(g.assignment().served).toBe('never');
+    g.confirm('b2');
+    expect(g.assignment().served).toBe('leader');
+  });
+
+  it('is not the process that is named anew', () => {
+    h.confirm('b1');
+    expect(served()).toBe('leader');
+    h.register('b1');
+    expect(served()).toBe('before');
+    h.confirm('b1');
+    h.place({ step: 'promote', opensEpoch: true, next: decided(['b2', 'b1']) });
+    expect(served()).toBe('before');
+  });
+
+  it('is kept by a snapshot', () => {
+    const g = new Harness();
+    g.machine.restore(h.machine.snapshot(), h.state.appliedIndex);
+    expect(g.assignment().served).toBe(served());
+  });
+});

@@ -141,16 +141,23 @@ describe('abandoning a shard', () => {
 
   it('is refused while an in-sync copy is up, and at another generation', () => {
     h.place({ next: decided(['b1', 'b2']) });
+    h.confirm('b1');
     h.ok({ type: 'setLifecycle', broker: 'b1', incarnation: 1, lifecycle: 'down', silentSinceMs: 0 });
     expect(h.refused(abandon())).toMatchObject({
       code: 'refused',
       message: expect.stringMatching(/b2 holds/),
     });
     h.ok({ type: 'setLifecycle', broker: 'b2', incarnation: 1, lifecycle: 'down', silentSinceMs: 0 });
-    expect(h.refused(abandon(1)).code).toBe('stale');
+    expect(h.refused(abandon(h.assignment().generation + 1)).code).toBe('stale');
     h.ok(abandon(h.assignment().generation));
     expect(h.state.assignments.has('stream:s/0')).toBe(false);
     expect(h.state.phase).toBe(h.state.appliedIndex);
+  });
+
+  it('is done of one that nobody ever served though its copies are up: it holds nothing', () => {
+    h.place({ next: decided(['b1', 'b2']) });
+    h.ok(abandon(h.assignment().generation));
+    expect(h.state.assignments.has('stream:s/0')).toBe(false);
   });
 
   it('of what is not placed is not found', () => {

@@ -257,17 +257,19 @@ describe('reference brokers under a planner', () => {
     const shard = 'stream:orders/0';
     const leader = state().assignments.get(shard)?.leader ?? '';
     await w.settled(new DataClient(w, `${leader}:1`).request('append', { shard, records: ['old'] }));
+    // A follower: what nobody leads is given to no broker whose connection is closed.
+    const blind = leader === 'b1' ? 'b2' : 'b1';
     // Not only cut off, which TCP would make good: what was under way is lost.
     for (const node of ['n1', 'n2', 'n3']) {
-      w.network.setCut(node, leader, true);
-      w.network.breakConnections(node, leader);
+      w.network.setCut(node, blind, true);
+      w.network.breakConnections(node, blind);
     }
     await w.write({ type: 'deleteResource', kind: 'stream', name: 'orders', expectedRevision: null });
     await w.write({ type: 'createResource', resource: stream('orders', 1, 2) });
     await w.until('it is placed again', () => state().assignments.has(shard), 5_000);
     expect(state().assignments.get(shard)?.leader).toBe(leader);
     w.quorum.ring.reset(state().revision);
-    for (const node of ['n1', 'n2', 'n3']) w.network.setCut(node, leader, false);
+    for (const node of ['n1', 'n2', 'n3']) w.network.setCut(node, blind, false);
     await allServed();
     await w.until('both are in sync', () => state().assignments.get(shard)?.inSync.length === 2);
     await w.run(2_000);

@@ -42,6 +42,10 @@ const COMMANDS: readonly Command[] = [
     },
   },
   { type: 'setLifecycle', broker: 'b1', incarnation: 4, lifecycle: 'left', silentSinceMs: 2 ** 40 },
+  {
+    ...{ type: 'setLifecycle', broker: 'b1', incarnation: 4, lifecycle: 'down', silentSinceMs: 0 },
+    unheard: ['b2', 'b3'],
+  },
   { type: 'setDrain', broker: 'b1', drain: true },
   { type: 'removeBroker', broker: 'b1', incarnation: null },
   { type: 'createResource', resource: resource('a/b/c', { zonePolicy: 'majority', labels: { é: '😀' } }) },

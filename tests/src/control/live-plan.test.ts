@@ -36,7 +36,11 @@ class Live {
     const { state, timeMs } = this.h;
     const book = new ReportBook(timeMs);
     const moving = state.assignments.list().filter(({ move }) => move !== null);
-    const reports = book.view(moving, state.brokers, new Map());
+    const reports = book.view(moving, state.brokers, {
+      leasedUntilMs: new Map(),
+      unheard: new Set(),
+      unconfirmed: new Map(),
+    });
     return this.#planner.fullPlan(() => ({ nowMs: timeMs, reports }));
   }
 

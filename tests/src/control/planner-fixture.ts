@@ -73,7 +73,15 @@ export function brokersOf(count: number): Broker[] {
 }
 
 /** What every plan of these tests is asked for with. */
-export const input = () => ({ nowMs: 1_000_000, reports: { shards: new Map(), leasedUntilMs: new Map() } });
+export const input = () => ({
+  nowMs: 1_000_000,
+  reports: {
+    shards: new Map(),
+    leasedUntilMs: new Map(),
+    unheard: new Set<string>(),
+    unconfirmed: new Map(),
+  },
+});
 
 export interface Whole {
   readonly summary: PlanSummary;

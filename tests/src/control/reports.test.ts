@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { DEFAULT_POLICY } from '../../../placement/index.ts';
 import { ReportBook } from '../../../src/control/reports.ts';
 import type { AssignmentRow, BrokerRow } from '../../../src/state/index.ts';
 
@@ -24,6 +25,12 @@ const ROW: AssignmentRow = {
   },
 } as unknown as AssignmentRow;
 
+const NOBODY = {
+  leasedUntilMs: new Map<string, number>(),
+  unheard: new Set<string>(),
+  unconfirmed: new Map(),
+};
+
 const brokers = (incarnation: number): Map<string, BrokerRow> =>
   new Map([['b2', { id: 'b2', incarnation } as unknown as BrokerRow]]);
 
@@ -36,9 +43,9 @@ describe('progress of a move, by the offsets that its leader reports', () => {
       book.note(
         { shard: row.shard, generation: row.generation, leaderOffset: 900, followers: { b2: offset } },
         row,
-        { destination: registered.get('b2'), nowMs, fenceMaxLagRecords: 10 },
+        { destination: registered.get('b2'), nowMs, policy: DEFAULT_POLICY },
       );
-      return book.view([row], registered, new Map()).shards.get(row.shard)?.progressAtMs;
+      return book.view([row], registered, NOBODY).shards.get(row.shard)?.progressAtMs;
     };
   }
 

@@ -116,7 +116,12 @@ describe('the answer of a settled cluster', () => {
     firstRegisteredAtMs: 0,
     phase: 1,
   });
-  const quiet = { shards: new Map(), leasedUntilMs: new Map() };
+  const quiet = {
+    shards: new Map(),
+    leasedUntilMs: new Map(),
+    unheard: new Set<string>(),
+    unconfirmed: new Map(),
+  };
 
   const ask = (
     settled: SettledPlan,

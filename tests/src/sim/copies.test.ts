@@ -16,6 +16,7 @@ const row = (generation: number, inSync: readonly string[]): AssignmentRow => ({
   move: null,
   drained: false,
   stagedIncarnation: null,
+  served: 'leader',
   decision: null,
   revision: 1,
 });

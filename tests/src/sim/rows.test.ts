@@ -14,6 +14,7 @@ const row = (patch: Partial<AssignmentRow>): AssignmentRow => ({
   move: null,
   drained: false,
   stagedIncarnation: null,
+  served: 'leader',
   decision: null,
   revision: 1,
   ...patch,

@@ -21,7 +21,12 @@ class Looked {
 
   changes(count: number): Change[] {
     return Array.from({ length: count }, (_, n) => {
-      const row = { ...assignmentRow(`stream:s/${n}`, ['b1']), drained: false, stagedIncarnation: null };
+      const row = {
+        ...assignmentRow(`stream:s/${n}`, ['b1']),
+        drained: false,
+        stagedIncarnation: null,
+        served: 'leader' as const,
+      };
       const looked = (): void => void (this.rows += 1);
       const assignment = {
         ...{ ...row, decision: null, revision: 1 },
