@@ -11,9 +11,12 @@ import {
   type ShardMeta,
   type StoredRecord,
 } from './record-codec.ts';
+import { SEAL, StoreSeal } from './store-seal.ts';
 
 const METAS_PER_READ = 1_000;
 const DELETES_PER_WRITE = 1_000;
+/** Records read at a time to check them all: a frame holds no larger record than 8 MiB, and most are far smaller. */
+const CHECKED_PER_READ = 64;
 /** Operations gathered into one synced write. */
 const MAX_BATCH_OPERATIONS = 4_096;
 
@@ -34,6 +37,9 @@ interface Waiting {
 export class RecordStore {
   /** Called once, synchronously, before anything that waits is rejected. The broker must stop. */
   onFailure: (error: Error) => void = () => {};
+  /** A write is synced; `writes` counts all there ever were. */
+  onWritten: (writes: number) => void = () => {};
+  readonly #seal = new StoreSeal();
   readonly #store: KeyValueStore;
   readonly #logs = new Map<string, ShardLog>();
   #lastId = 0;
@@ -45,17 +51,30 @@ export class RecordStore {
     this.#store = store;
   }
 
-  /** Throws `corrupt` where what is stored does not match its checksums. */
+  /**
+   * Reads every record once, a few at a time. Throws `corrupt` where one is missing, does not match its checksum or is not
+   * of the epoch it should be, or where a whole write is gone.
+   */
   static async open(store: KeyValueStore): Promise<RecordStore> {
     const opened = new RecordStore(store);
-    let { gte } = METAS;
-    for (;;) {
-      const rows = await store.range({ gte, lt: METAS.lt, limit: METAS_PER_READ });
-      for (const [, value] of rows) opened.#adopt(decodeMeta(value));
-      const last = rows.at(-1);
-      if (rows.length < METAS_PER_READ || last === undefined) return opened;
-      gte = Uint8Array.from([...last[0], 0]);
+    const descriptions = await readDescriptions(store);
+    const [seal] = await store.range({ ...SEAL, limit: 1 });
+    opened.#seal.load(seal?.[1] ?? null, descriptions);
+    for (const [, value] of descriptions) {
+      const log = opened.#adopt(decodeMeta(value));
+      for (let at = 0; at < log.end; at += CHECKED_PER_READ) await log.read(at, CHECKED_PER_READ);
     }
+    return opened;
+  }
+
+  /** Writes to the store so far. */
+  get writes(): number {
+    return this.#seal.writes;
+  }
+
+  /** What is kept beside the store failed: it ends as it does by a failure of its own. */
+  fail(error: unknown): void {
+    this.#fail(error);
   }
 
   /** The shards it holds something of. */
@@ -124,7 +143,9 @@ export class RecordStore {
         operations += next.operations.length;
       }
       try {
-        await this.#store.write(batch.flatMap((waiting) => waiting.operations));
+        const all = batch.flatMap((waiting) => waiting.operations);
+        await this.#store.write([...all, this.#seal.next(all)]);
+        this.onWritten(this.#seal.writes);
       } catch (error) {
         const failure = this.#fail(error);
         for (const { reject } of batch) reject(failure);
@@ -150,6 +171,17 @@ export class RecordStore {
     this.onFailure(this.#failure);
     for (const { reject } of this.#waiting.splice(0)) reject(this.#failure);
     return this.#failure;
+  }
+}
+
+async function readDescriptions(store: KeyValueStore): Promise<[Uint8Array, Uint8Array][]> {
+  const all: [Uint8Array, Uint8Array][] = [];
+  for (let { gte } = METAS; ;) {
+    const rows = await store.range({ gte, lt: METAS.lt, limit: METAS_PER_READ });
+    all.push(...rows);
+    const last = rows.at(-1);
+    if (rows.length < METAS_PER_READ || last === undefined) return all;
+    gte = Uint8Array.from([...last[0], 0]);
   }
 }
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openBrokerDirectory } from '../../../src/broker/data-directory.ts';
-import { recordKey } from '../../../src/broker/record-codec.ts';
+import { metaKey, recordKey } from '../../../src/broker/record-codec.ts';
 import { RecordStore } from '../../../src/broker/record-store.ts';
 import type { SimProcess } from '../../../src/sim/index.ts';
 import { BrokerWorld } from '../../support/broker-world.ts';
@@ -189,5 +189,96 @@ describe('what a broker keeps on disk', () => {
     const logs = await Promise.all([0, 1, 2, 3].map((i) => opened.openShard(`stream:orders/${i}`, 1)));
     await w.settled(Promise.all(logs.map((log) => log.append(records(1, 'a')))));
     expect(writes).toBeLessThanOrEqual(2);
+  });
+
+  describe('damage of the store is noticed when it is opened', () => {
+    const rows = () =>
+      w.settled(w.disk('b1').diskOf(process).openStore('data/records', { createIfMissing: true }));
+
+    /** Two shards of two writes each, then the process is killed. */
+    async function fill(): Promise<void> {
+      const { records: store } = await directory();
+      for (const shard of [SHARD, 'stream:orders/1']) {
+        const log = await w.settled(store.openShard(shard, 7));
+        await w.settled(log.append(records(1, 'a', 'b')));
+        await w.settled(log.append(records(1, 'c')));
+      }
+      await w.run(10);
+      process.kill();
+      w.disk('b1').settle(false);
+      process = w.process('b1');
+    }
+
+    it('the last write is gone, and the store says nothing of it', async () => {
+      await fill();
+      const old = w.disk('b1').copy();
+      const log = (await directory()).records.get(SHARD);
+      await w.settled(log?.append(records(1, 'lost')) ?? Promise.resolve(0));
+      await w.run(10);
+      const mark = await w.settled(w.disk('b1').diskOf(process).readFile('data/mark'));
+      process.kill();
+      w.disk('b1').restore(old);
+      process = w.process('b1');
+      await w.settled(
+        w
+          .disk('b1')
+          .diskOf(process)
+          .replaceFile('data/mark', mark ?? new Uint8Array()),
+      );
+      await expect(directory()).rejects.toMatchObject({
+        code: 'corrupt',
+        message: expect.stringMatching(/ends at write 4 and had reached 5/),
+      });
+    });
+
+    it('a write in the middle is gone with the description of its shard, and later ones are there', async () => {
+      const { records: store } = await directory();
+      const log = await w.settled(store.openShard(SHARD, 7));
+      const other = await w.settled(store.openShard('stream:orders/1', 7));
+      await w.settled(log.append(records(1, 'a')));
+      const raw = await rows();
+      const before = await w.settled(raw.get(metaKey(1)));
+      await w.settled(log.append(records(1, 'lost')));
+      await w.settled(other.append(records(1, 'x')));
+      process.kill();
+      w.disk('b1').settle(false);
+      process = w.process('b1');
+      const damage = await rows();
+      await w.settled(
+        damage.write([
+          { type: 'put', key: metaKey(1), value: before ?? new Uint8Array() },
+          { type: 'delete', key: recordKey(1, 1) },
+        ]),
+      );
+      await expect(directory()).rejects.toMatchObject({ code: 'corrupt' });
+    });
+
+    it.each([0, 1, 2])('record %j is missing', async (offset) => {
+      await fill();
+      await w.settled((await rows()).write([{ type: 'delete', key: recordKey(1, offset) }]));
+      await expect(directory()).rejects.toMatchObject({
+        code: 'corrupt',
+        message: expect.stringMatching(/data directory data is damaged/),
+      });
+    });
+
+    it('the mark cannot be read', async () => {
+      await fill();
+      const disk = w.disk('b1').diskOf(process);
+      await w.settled(disk.replaceFile('data/mark', new Uint8Array(8192).fill(1)));
+      await expect(directory()).rejects.toMatchObject({ code: 'corrupt' });
+    });
+
+    it('the whole store is gone', async () => {
+      await fill();
+      const disk = w.disk('b1').diskOf(process);
+      const [identity, mark] = await w.settled(
+        Promise.all([disk.readFile('data/broker.json'), disk.readFile('data/mark')]),
+      );
+      w.disk('b1').wipe();
+      await w.settled(disk.replaceFile('data/broker.json', identity ?? new Uint8Array()));
+      await w.settled(disk.replaceFile('data/mark', mark ?? new Uint8Array()));
+      await expect(directory()).rejects.toMatchObject({ code: 'corrupt' });
+    });
   });
 });
