@@ -16,6 +16,7 @@ import type { Net } from '../net.ts';
 import { BrokerConnection } from './broker-connection.ts';
 import { BrokerView, type ViewUpdate } from './broker-view.ts';
 import { Lease } from './lease.ts';
+import type { StoreCount } from './store-count.ts';
 
 const CONNECT_TIMEOUT_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 12_000;
@@ -41,17 +42,6 @@ export interface BrokerClientOptions {
   readonly store?: StoreCount;
   readonly encoding?: 'json' | 'msgpack';
   readonly handlers: BrokerClientHandlers;
-}
-
-/**
- * What vouches for the records of a broker that registers again: the store's id, and how many registrations it has
- * counted. The count is stored before it is sent, so that an older copy of the store can only send one that was used.
- */
-export interface StoreCount {
-  /** Counts one more; resolves once synced. Called before each registration that is no resumption. */
-  count(): Promise<{ readonly storeId: string; readonly starts: number }>;
-  /** The registration counted last was refused because another process holds the id: its number was not used. */
-  takeBack(): Promise<void>;
 }
 
 /** Called synchronously; none may throw. */
