@@ -270,7 +270,9 @@ export class BrokerClient {
       if (resumes === null && error instanceof EvenkeelError && !error.retriable) this.#answered(sentAtMs);
       if (resumes === null && code === 'broker_connected') {
         await store?.takeBack();
-        if (this.#connection === connection && this.#meansReplaced(broker)) this.#replaced();
+        // Before the first registration it may be the process before this one; without a store id, a late one of our own.
+        const isReplaced = this.#hasRegistered && broker.storeId !== undefined;
+        if (isReplaced && this.#connection === connection) this.#replaced();
       }
       if (resumes === null || this.#connection !== connection) throw error;
       if (code === 'stale_incarnation' && !this.#isOwn()) {
@@ -294,14 +296,6 @@ export class BrokerClient {
     this.#leaseMs = answer.leaseMs;
     this.#marginMs = answer.marginMs;
     handlers.onRegistered?.(answer.incarnation, resumes !== null, answer.revision);
-  }
-
-  /**
-   * Whether `broker_connected` says that another process took this one's place. Before this process ever registered it may
-   * be the one before it, whose lease runs out. Without a store id it may be a registration of our own, applied late.
-   */
-  #meansReplaced({ storeId }: Registration): boolean {
-    return this.#hasRegistered && storeId !== undefined;
   }
 
   #answered(sentAtMs: number): void {
