@@ -1,6 +1,6 @@
 import { NONE } from './broker-table.ts';
 import { dropAtCutOver } from './leader-start.ts';
-import { isNearEnough } from './fence.ts';
+import { canCutOver, isNearEnough, unconfirmedLeader } from './fence.ts';
 import type { AssignmentState } from './model.ts';
 import type { Pass } from './pass.ts';
 import type { StepName, Why } from './plan-types.ts';
@@ -68,7 +68,7 @@ function lostCopyIsBack(view: View, s: number, move: ShardMove): boolean {
 function fenceTimedOut(pass: Pass, s: number, move: ShardMove): Cause | null {
   const { view } = pass;
   const until = move.progressAtMs + view.policy.fenceTimeoutMs;
-  if (view.canCutOver(s)) return null;
+  if (canCutOver(view, s)) return null;
   pass.wakeAt(until);
   if (until > view.nowMs) return null;
   const from = view.brokers.id(view.leader[s] ?? NONE);
@@ -78,7 +78,7 @@ function fenceTimedOut(pass: Pass, s: number, move: ShardMove): Cause | null {
 
 /** Only what its leader serves can be fenced. */
 function unconfirmed({ view }: Pass, s: number): Cause | null {
-  if (view.unconfirmed(s) === null) return null;
+  if (unconfirmedLeader(view, s) === null) return null;
   const detail = `${view.brokers.id(view.leader[s] ?? NONE)} has not confirmed the shard within ${view.policy.fenceTimeoutMs} ms (fenceTimeoutMs)`;
   return { rule: 'leader_unconfirmed', detail, failed: true };
 }
@@ -141,7 +141,7 @@ export function finishMoves(pass: Pass): void {
     if (move === null || view.touched[s] === 1) continue;
     if (move.role === 'follower') seatIfJoined(pass, s, move);
     else if (move.step === 'staged') fenceIfReady(pass, s, move);
-    else if (view.canCutOver(s)) cutOver(pass, s, move);
+    else if (canCutOver(view, s)) cutOver(pass, s, move);
   }
 }
 

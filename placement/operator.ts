@@ -1,4 +1,5 @@
 import { NONE } from './broker-table.ts';
+import { unconfirmedLeader } from './fence.ts';
 import { zonesAfter } from './copies/index.ts';
 import { startCopyMove } from './copy-start.ts';
 import type { MoveRequest, Operator } from './events.ts';
@@ -83,7 +84,7 @@ export function abandonRefusal(snapshot: Snapshot, reports: Reports, shard: stri
   const leader = view.leader[s] ?? NONE;
   if (leader === NONE) return `${shard} was never placed`;
   // It holds nothing.
-  if (view.unconfirmed(s) === 'never') return null;
+  if (unconfirmedLeader(view, s) === 'never') return null;
   const holder = view.inSync(s).find((b) => view.brokers.serving[b] === 1);
   if (holder !== undefined) {
     return `${shard}: ${view.brokers.id(holder)} (${view.brokers.lifecycle(holder)}) holds all of it`;

@@ -1,4 +1,5 @@
 import { NONE } from './broker-table.ts';
+import { canCutOver, unconfirmedLeader } from './fence.ts';
 import type { Why } from './plan-types.ts';
 import type { Pass } from './pass.ts';
 import { choosePromotions, type Candidate } from './promotion-matching.ts';
@@ -29,7 +30,7 @@ export function findLost(pass: Pass): Lost {
   for (let s = 0; s < view.shardCount; s++) {
     const leader = view.leader[s] ?? NONE;
     // One that has drained hands over though its broker is gone: its move finishes in this pass.
-    if (leader === NONE || view.canCutOver(s)) continue;
+    if (leader === NONE || canCutOver(view, s)) continue;
     const serves = view.leaderServes(s);
     if (serves && !mayReplace(pass, s)) continue;
     if (mayStillServe(pass, s, leader)) continue;
@@ -56,7 +57,7 @@ export function findLost(pass: Pass): Lost {
  */
 function mayReplace(pass: Pass, s: number): boolean {
   const { view } = pass;
-  const served = view.unconfirmed(s);
+  const served = unconfirmedLeader(view, s);
   if (served === null) return false;
   const id = view.brokers.id(view.leader[s] ?? NONE);
   const until =

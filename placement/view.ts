@@ -1,4 +1,5 @@
 import { BrokerTable, NONE } from './broker-table.ts';
+import { unconfirmedLeader } from './fence.ts';
 import { NO_HOLDS, type Holds } from './holds.ts';
 import {
   compareStrings,
@@ -282,12 +283,6 @@ export class View {
     return this.brokers.serving[b] === 1 && this.#unheard[b] === 0;
   }
 
-  /** The leader has not confirmed in time; who has served the shard. `null`: it has, or has time left. */
-  unconfirmed(s: number): 'never' | 'before' | 'leader' | null {
-    const { unconfirmed } = this.reports;
-    return unconfirmed.size === 0 ? null : (unconfirmed.get(this.shardKey(s)) ?? null);
-  }
-
   /**
    * Without its copy on `b`, one that holds everything the shard acknowledged stays on a broker that is heard. Only then may
    * a decision drop the copy: whatever it holds, nobody needs it.
@@ -295,15 +290,6 @@ export class View {
   mayDrop(s: number, b: number): boolean {
     if (!this.resourceRow(this.resource(s)).durable) return true;
     return this.inSync(s).some((other) => other !== b && this.isHeard(other));
-  }
-
-  /** The fenced leader has drained, and the destination holds all of it, may lead and is heard. */
-  canCutOver(s: number): boolean {
-    const move = this.move(s);
-    const report = this.report(s);
-    if (move?.step !== 'fenced' || report?.drained !== true || report.destinationRenewed === true)
-      return false;
-    return this.isInSync(s, move.to) && this.brokers.live[move.to] === 1 && this.isHeard(move.to);
   }
 
   /** What the leader reported of this very generation. */
@@ -326,7 +312,7 @@ export class View {
   /** A move may start: the leader serves, nothing is in flight, this pass has no step for it, and it is its turn. */
   free(s: number): boolean {
     if (this.counts[s] === 0 || this.touched[s] === 1 || this.move(s) !== null) return false;
-    if (this.unconfirmed(s) !== null) return false;
+    if (unconfirmedLeader(this, s) !== null) return false;
     return this.failedMoves(s) <= this.failedLimit;
   }
 
