@@ -24,8 +24,6 @@ export interface CopySinkOptions {
   readonly address: string;
   /** This broker's registration. */
   readonly incarnation: number;
-  /** What the leader sent does not fit this log: this broker must stop. A failed disk stops it by way of its store. */
-  readonly onFailure: (error: unknown) => void;
 }
 
 interface Followed {
@@ -137,9 +135,10 @@ export class CopySink {
     const followed = this.#followed.get(message.shard);
     // Of an epoch that is over, or of a shard that is no longer followed here.
     if (followed?.epoch !== message.epoch) return;
-    this.#obey(connection, followed, message).catch((error: unknown) => {
-      // A log that is no longer followed at that epoch was dropped, or its next leader sends what fits.
-      if (this.#followed.get(message.shard) === followed) this.#options.onFailure(error);
+    this.#obey(connection, followed, message).catch(() => {
+      // A failed disk stops this broker by way of its store. A log that is no longer followed was dropped. Otherwise the
+      // leader sent what does not fit: on a new connection both compare their logs again.
+      if (this.#followed.get(message.shard) === followed) connection.terminate();
     });
   }
 

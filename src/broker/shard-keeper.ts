@@ -111,6 +111,11 @@ export class ShardKeeper {
     }
     // The resource is gone: so is the row, in a change on its way.
     if (row.resourceRevision === null) return;
+    // Its resource was deleted and created again: the log that is led or followed here is about to be thrown away.
+    if (records.get(shard)?.resourceRevision !== row.resourceRevision) {
+      this.#stopLeading(shard);
+      this.#unfollow(shard);
+    }
     const leads = row.leader === self && row.inSync.includes(self);
     const open = this.led.get(shard);
     if (open !== undefined && (!leads || open.epoch !== row.epoch)) this.#stopLeading(shard);
@@ -179,13 +184,13 @@ export class ShardKeeper {
 
   /** `null` while its address is not known. */
   #sinkTo(broker: string): CopySink | null {
-    const { net, clock, clusterId, self, view, onFailure } = this.#options;
+    const { net, clock, clusterId, self, view } = this.#options;
     const incarnation = this.#options.incarnation();
     const address = view.brokers.get(broker)?.addresses[COPY_ADDRESS];
     if (address === undefined || incarnation === null) return null;
     const known = this.#sinks.get(broker);
     if (known?.address === address && known.incarnation === incarnation) return known;
-    const sink = new CopySink({ net, clock, clusterId, self, address, incarnation, onFailure });
+    const sink = new CopySink({ net, clock, clusterId, self, address, incarnation });
     this.#sinks.set(broker, sink);
     return sink;
   }
