@@ -31,14 +31,6 @@ export class CopySource {
     connection.onClose = () => this.#ended();
   }
 
-  get broker(): string | null {
-    return this.#broker;
-  }
-
-  get incarnation(): number {
-    return this.#incarnation;
-  }
-
   close(code: number, reason: string): void {
     this.#connection.close(code, reason);
     this.#ended();
@@ -66,6 +58,8 @@ export class CopySource {
       this.close(CLOSE.protocol, 'the first message must be hello');
       return;
     }
+    // Its broker may have registered again since the greeting: what this process holds is another store's then.
+    if (this.#isReplaced(broker, this.#incarnation)) return;
     const { shard } = message;
     const led = this.#host.led(shard);
     switch (message.type) {
@@ -89,12 +83,17 @@ export class CopySource {
   #greet({ clusterId, broker, incarnation }: Extract<FollowMessage, { type: 'hello' }>): void {
     if (clusterId !== this.#host.clusterId)
       this.close(CLOSE.refused, `this is cluster ${this.#host.clusterId}`);
-    else if (incarnation < this.#host.incarnationOf(broker))
-      this.close(CLOSE.replaced, 'registered anew since');
-    else {
+    else if (!this.#isReplaced(broker, incarnation)) {
       this.#broker = broker;
       this.#incarnation = incarnation;
     }
+  }
+
+  /** Whether another process has registered as the broker since; then the connection is closed. */
+  #isReplaced(broker: string, incarnation: number): boolean {
+    if (incarnation >= this.#host.incarnationOf(broker)) return false;
+    this.close(CLOSE.replaced, `broker ${broker} has registered again since`);
+    return true;
   }
 
   #ended(): void {

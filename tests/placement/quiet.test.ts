@@ -10,7 +10,7 @@ import {
   type Snapshot,
 } from '../../placement/index.ts';
 import { dice, randomCluster, type Shape } from './support/random-cluster.ts';
-import { NO_REPORTS, snapshot } from './support/rows.ts';
+import { assignment, broker, NO_REPORTS, resource, snapshot } from './support/rows.ts';
 import { RUNS, SEED } from './support/seed.ts';
 
 const CLUSTERS = 80;
@@ -143,3 +143,20 @@ describe('a cluster that wants nothing, followed row by row', () => {
   // Where caps bind nothing is followed.
   holds('caps besides', { ...SHAPE, caps: true }, 2);
 });
+
+it.each([
+  ['down', { lifecycle: 'down', downSinceMs: 1 }],
+  ['draining', { lifecycle: 'draining', drain: true }],
+] as const)(
+  'a cluster with a copy on a broker that is %s wants another one, though nobody can take it',
+  (_, gone) => {
+    const rows = {
+      brokers: [broker('b1'), broker('b2', gone)],
+      resources: [resource('orders', 1, { replicationFactor: 2 })],
+      assignments: [assignment('stream:orders/0', ['b1', 'b2'])],
+    };
+    const { plan: made, quiet } = planAndFollow(snapshot({ ...rows, nowMs: 1_000_000_000 }), NO_REPORTS);
+    expect(made).toMatchObject({ steps: [], nextDeadlineMs: null });
+    expect(quiet).toBeNull();
+  },
+);

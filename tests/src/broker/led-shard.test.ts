@@ -82,6 +82,27 @@ describe('a shard as its leader keeps it', () => {
     expect(led.acknowledged).toBe(1);
   });
 
+  it('believes no copy that acknowledges records which do not exist yet', async () => {
+    const led = lead();
+    led.follow('b2', 1, 0, 0, send);
+    led.acknowledge('b2', 1, 5);
+    const append = led.append([payload('a')]);
+    expect(await isDone(append)).toBe(false);
+    led.acknowledge('b2', 1, 1);
+    expect(await w.settled(append)).toBe(0);
+  });
+
+  it('goes on sending to a copy that dialed again before the end of its old connection was noticed', async () => {
+    const led = lead();
+    const onNew: LeadMessage[] = [];
+    led.follow('b2', 1, 0, 0, send);
+    led.follow('b2', 1, 0, 0, (message) => void onNew.push(message));
+    led.detach('b2', send);
+    led.append([payload('a')]).catch(() => {});
+    await w.run(50);
+    expect(onNew).toMatchObject([{ type: 'records', from: 0 }]);
+  });
+
   it('waits for a copy from the moment it is proposed, until a newer row shows what became of it', async () => {
     const led = lead();
     led.follow('b2', 1, 0, 0, send);

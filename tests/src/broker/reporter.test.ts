@@ -16,6 +16,7 @@ class HeldClient {
   readonly requests: {
     readonly shards: readonly Asked[];
     readonly accept: () => void;
+    readonly refuse: () => void;
     readonly fail: () => void;
   }[] = [];
 
@@ -24,6 +25,7 @@ class HeldClient {
       this.requests.push({
         shards,
         accept: () => resolve(shards.map(({ shard }) => ({ shard, result: 'accepted' as const }))),
+        refuse: () => resolve(shards.map(({ shard }) => ({ shard, result: 'stale' as const, detail: '' }))),
         fail: () => reject(new Error('not answered')),
       }),
     );
@@ -134,6 +136,21 @@ describe('what a broker tells the control plane about the shards it leads', () =
     reporter.beat(false);
     await w.run(10);
     expect(client.requests[0]?.shards).toMatchObject([{ shard: 's/0', inSync: ['b1'] }]);
+  });
+
+  it('goes on waiting for a copy whose removal was refused', async () => {
+    const one = await lead('s/0', { inSync: ['b1', 'b2'] });
+    const append = one.append([Buffer.from('a')]);
+    await w.run(10_100);
+    reporter.beat(false);
+    await w.run(10);
+    client.requests[0]?.refuse();
+    await w.run(10);
+    expect(one.acknowledged).toBe(0);
+    reporter.beat(false);
+    await w.run(10);
+    client.requests[1]?.accept();
+    expect(await w.settled(append)).toBe(0);
   });
 
   it('tells a new Raft leader the offsets of every shard, again if that was not answered', async () => {

@@ -34,6 +34,7 @@ async function keeperOf(w: BrokerWorld, brokers: readonly WatchedBroker[] = []) 
   );
   const view = new BrokerView('b1');
   const state = { incarnation: 1 as number | null };
+  const opened: string[] = [];
   const keeper = new ShardKeeper({
     self: 'b1',
     clusterId: 'test',
@@ -45,7 +46,7 @@ async function keeperOf(w: BrokerWorld, brokers: readonly WatchedBroker[] = []) 
     seedRecords: 0,
     incarnation: () => state.incarnation,
     onChange: () => {},
-    onOpened: () => {},
+    onOpened: (shard) => void opened.push(shard),
     onFailure: (error) => w.world.fail(error as Error),
   });
   let revision = 0;
@@ -60,7 +61,7 @@ async function keeperOf(w: BrokerWorld, brokers: readonly WatchedBroker[] = []) 
     });
     if (update !== null) keeper.update(update);
   };
-  return { keeper, records, show, state };
+  return { keeper, records, show, state, opened };
 }
 
 /** A leader that says what the test wants; `asked` is what its last connection was sent. */
@@ -91,6 +92,17 @@ it('a broker that registered again while it opened a shard leads nothing by the 
   show({ ...ROW, generation: 6, epoch: 6, state: 'assigning' });
   await w.run(100);
   expect(keeper.led.get(ROW.shard)?.epoch).toBe(6);
+  keeper.close();
+});
+
+it('a broker that is shown another leader while it opens a shard never leads it', async () => {
+  const w = new BrokerWorld({});
+  const { keeper, show, opened } = await keeperOf(w);
+  show({ ...ROW, state: 'assigning' });
+  show({ ...ROW, generation: 6, epoch: 6, leader: 'b2', replicas: ['b2', 'b1'], inSync: ['b2'] });
+  await w.run(100);
+  expect(opened).toEqual([]);
+  expect([...keeper.led.keys()]).toEqual([]);
   keeper.close();
 });
 

@@ -38,8 +38,28 @@ function connected(marginMs = 500) {
     if (beat === undefined) throw new Error('no heartbeat waits');
     answer(beat, { lifecycle: 'live', leaseMs: timings.leaseMs, term: 1 });
   };
-  return { clock, client, answerBeat };
+  const push = (fields: object): void => connection.onMessage(JSON.stringify(fields));
+  const lose = (): void => connection.onClose(1006, '');
+  return { clock, client, answerBeat, push, lose };
 }
+
+it('half a snapshot of a connection that is lost is no part of what the next one brings', async () => {
+  const { clock, client, push, lose } = connected();
+  const part = (shard: string, done: boolean) =>
+    push({
+      ...{ type: 'watch.snapshot', watchId: 1, revision: 5, brokers: [], done },
+      assignments: [{ shard, leader: 'b1', replicas: ['b1'], inSync: ['b1'], move: null }],
+    });
+  client.start();
+  await clock.settle();
+  part('stream:orders/0', false);
+  lose();
+  await clock.advance(1_000);
+  expect(client.isReady).toBe(true);
+  part('stream:orders/1', true);
+  expect([...client.view.assignments.keys()]).toEqual(['stream:orders/1']);
+  client.stop();
+});
 
 it('a heartbeat that is answered late gives a lease until leaseMs after it was sent, no longer', async () => {
   const { clock, client, answerBeat } = connected();

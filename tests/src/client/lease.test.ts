@@ -56,6 +56,19 @@ describe('a lease', () => {
     expect(lease.isValid()).toBe(false);
   });
 
+  it('is not shortened by the answer to an earlier heartbeat that comes after that to a later one', () => {
+    const machine = new Machine();
+    const lease = new Lease(machine.clock);
+    const first = lease.moment();
+    machine.pass(1_000);
+    lease.renew(lease.moment(), { leaseMs: 4_000, marginMs: 500 });
+    lease.renew(first, { leaseMs: 4_000, marginMs: 500 });
+    machine.pass(3_999);
+    expect(lease.isValid()).toBe(true);
+    machine.pass(1);
+    expect(lease.isValid()).toBe(false);
+  });
+
   it('is over once the machine has slept for more than the margin that the cluster gave with it', () => {
     const machine = new Machine();
     const lease = new Lease(machine.clock);
