@@ -45,3 +45,32 @@ describe('silence', () => {
     expect(await silentAfterMs(true)).toBe(60_000);
   });
 });
+
+describe('the session of a broker', () => {
+  it('is over when its connection closes, until the broker is heard on another', () => {
+    const liveness = new Liveness(new VirtualClock(), DEFAULT_BROKER_TIMINGS);
+    const row = { ...brokerRow('b1'), imported: false };
+    liveness.heard('b1', row.incarnation, { term: 1, n: 1 });
+    expect(liveness.sessionLives(row)).toBe(true);
+    liveness.disconnected('b1', row.incarnation, { term: 1, n: 1 });
+    expect(liveness.sessionLives(row)).toBe(false);
+    expect(liveness.unheard([row])).toEqual(['b1']);
+    liveness.heard('b1', row.incarnation, { term: 1, n: 2 });
+    expect(liveness.sessionLives(row)).toBe(true);
+    expect(liveness.unheard([row])).toEqual([]);
+    // The old connection's end comes late.
+    liveness.disconnected('b1', row.incarnation, { term: 1, n: 1 });
+    expect(liveness.sessionLives(row)).toBe(true);
+  });
+});
+
+it('a stall of this process is no silence of the brokers', async () => {
+  const clock = new VirtualClock();
+  const liveness = new Liveness(clock, DEFAULT_BROKER_TIMINGS);
+  const row = brokerRow('b1');
+  liveness.heard('b1', row.incarnation, { term: 1, n: 1 });
+  await clock.advance(20_000);
+  expect(liveness.isSilent(row)).toBe(false);
+  liveness.tick();
+  expect(liveness.isSilent(row)).toBe(false);
+});
