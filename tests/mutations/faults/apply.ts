@@ -1,0 +1,93 @@
+import type { Fault } from '../fault.ts';
+
+export const APPLY: readonly Fault[] = [
+  {
+    what: 'a broker id that comes again counts its incarnations from 1',
+    file: 'src/apply/broker.ts',
+    find: '(before?.incarnation ?? state.header.incarnationFloor) + 1',
+    replace: '(before?.incarnation ?? 0) + 1',
+    tests: ['tests/src/apply/broker.test.ts'],
+  },
+  {
+    what: 'a leader that comes back keeps the fence of the process before',
+    file: 'src/apply/broker.ts',
+    find: "row.move?.step === 'fenced' ? { ...row.move, step: 'staged' as const } : row.move",
+    replace: 'row.move',
+    tests: ['tests/src/apply/broker.test.ts', 'tests/src/apply/invariants.test.ts'],
+  },
+  {
+    what: '`down` of an earlier incarnation is taken',
+    file: 'src/apply/broker.ts',
+    find: 'if (row.incarnation !== command.incarnation) {',
+    replace: 'if (row.incarnation < command.incarnation) {',
+    tests: ['tests/src/apply/broker.test.ts', 'tests/src/apply/conditions.test.ts'],
+  },
+  {
+    what: 'a leader whose store is new may report',
+    file: 'src/apply/report.ts',
+    find: 'if (!row.inSync.includes(broker)) {',
+    replace: 'if (row.replicas.length === 0) {',
+    tests: ['tests/src/apply/report.test.ts', 'tests/src/apply/broker.test.ts'],
+  },
+  {
+    what: 'a shard is drained though its destination is not in sync',
+    file: 'src/apply/report.ts',
+    find: 'if (destination === undefined || !inSync.includes(destination)) {',
+    replace: 'if (destination === undefined) {',
+    tests: ['tests/src/apply/report.test.ts', 'tests/src/apply/conditions.test.ts'],
+  },
+  {
+    what: '`drained` outlives the epoch of the fence',
+    file: 'src/apply/row.ts',
+    find: 'next.epoch === row.epoch &&',
+    replace: '',
+    tests: [
+      'tests/src/apply/report.test.ts',
+      'tests/src/apply/broker.test.ts',
+      'tests/src/apply/placement.test.ts',
+      'tests/src/apply/invariants.test.ts',
+    ],
+  },
+  {
+    what: 'shards of a resource can be taken away',
+    file: 'src/apply/resource.ts',
+    find: 'if (shards < row.shards) {',
+    replace: 'if (shards < 1) {',
+    tests: ['tests/src/apply/resource.test.ts'],
+  },
+  {
+    what: 'the last shard of a deleted resource stays',
+    file: 'src/apply/resource.ts',
+    find: 'for (let number = 0; number < row.shards; number++) {',
+    replace: 'for (let number = 0; number < row.shards - 1; number++) {',
+    tests: ['tests/src/apply/resource.test.ts'],
+  },
+  {
+    what: 'a session that is used is forgotten as if it were not',
+    file: 'src/apply/session.ts',
+    find: 'state.sessions.touch(session, state.appliedIndex);',
+    replace: '',
+    tests: ['tests/src/apply/session.test.ts'],
+  },
+  {
+    what: 'the request below a session’s window runs again',
+    file: 'src/state/sessions.ts',
+    find: 'floor: oldest + 1',
+    replace: 'floor: oldest',
+    tests: ['tests/src/apply/session.test.ts'],
+  },
+  {
+    what: 'a row decided for an earlier creation of its resource is written',
+    file: 'src/apply/placement.ts',
+    find: 'if (resource.createdRevision !== row.resourceRevision) {',
+    replace: 'if (resource.createdRevision < 0) {',
+    tests: ['tests/src/apply/placement.test.ts', 'tests/src/apply/conditions.test.ts'],
+  },
+  {
+    what: 'imported rows keep the epochs of their file',
+    file: 'src/apply/import.ts',
+    find: 'epoch: generations(row.epoch)',
+    replace: 'epoch: row.epoch',
+    tests: ['tests/src/apply/import.test.ts'],
+  },
+];

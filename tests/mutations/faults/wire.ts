@@ -1,0 +1,111 @@
+import type { Fault } from '../fault.ts';
+
+export const WIRE: readonly Fault[] = [
+  {
+    what: 'answers that a gone client left unread stay counted',
+    file: 'src/wire/outbox.ts',
+    find: 'for (const { reply } of this.#unread) reply.release();',
+    replace: '',
+    tests: ['tests/src/wire/outbox.test.ts', 'tests/src/wire/rpc-json.test.ts'],
+  },
+  {
+    what: 'an answer that is released twice counts twice',
+    file: 'src/wire/outbound.ts',
+    find: 'this.#bytes -= held;\n        held = 0;',
+    replace: 'this.#bytes -= held;',
+    tests: [
+      'tests/src/wire/outbox.test.ts',
+      'tests/src/wire/rpc-json.test.ts',
+      'tests/src/wire/http.test.ts',
+    ],
+  },
+  {
+    what: 'a long revision is sent again after its last part',
+    file: 'src/wire/broker-watch.ts',
+    find: 'this.#revision = revision;\n    this.#whenRead(() => this.#follow());',
+    replace: 'this.#whenRead(() => this.#follow());',
+    tests: ['tests/src/wire/broker-watch.test.ts', 'tests/src/wire/watch-turns.test.ts'],
+  },
+  {
+    what: 'a snapshot that was sent keeps its place',
+    file: 'src/wire/broker-watch.ts',
+    find: 'if (done) this.#leaveGate();',
+    replace: '',
+    tests: ['tests/src/wire/broker-watch.test.ts'],
+  },
+  {
+    what: 'a broker whose connection ends while it registers stays connected',
+    file: 'src/wire/broker-session.ts',
+    find: 'if (this.#closed) this.#tellDisconnected();',
+    replace: '',
+    tests: ['tests/src/wire/broker-session.test.ts'],
+  },
+  {
+    what: 'an imported row ends the session of its broker',
+    file: 'src/wire/broker-session.ts',
+    find: 'this.#registering || imported ||',
+    replace: 'this.#registering ||',
+    tests: ['tests/src/wire/broker-session.test.ts', 'tests/src/control/imported-times.test.ts'],
+  },
+  {
+    what: 'a resync goes back to an older revision',
+    file: 'src/wire/rpc-watch.ts',
+    find: 'if (state.revision < this.#sent) {',
+    replace: 'if (state.revision < 0) {',
+    tests: [
+      'tests/src/wire/watch-turns.test.ts',
+      'tests/src/wire/rpc-json.test.ts',
+      'tests/src/client/admin-client.test.ts',
+    ],
+  },
+  {
+    what: 'a watch goes on after unwatch',
+    file: 'src/wire/rpc-watch.ts',
+    find: 'subscriber?.watches.delete(watchId);\n    end();',
+    replace: 'subscriber?.watches.delete(watchId);',
+    tests: [
+      'tests/src/wire/watch-turns.test.ts',
+      'tests/src/wire/rpc-json.test.ts',
+      'tests/src/client/admin-client.test.ts',
+    ],
+  },
+  {
+    what: 'a peer that was started anew keeps its old sockets',
+    file: 'src/wire/peer-link.ts',
+    find: "if (this.#state === 'open' && this.#identity?.bootId !== identity.bootId) this.#lost();\n    // It",
+    replace: "if (this.#state === 'open' && this.#identity === null) this.#lost();\n    // It",
+    tests: ['tests/src/wire/peer-transport.test.ts', 'tests/src/wire/peer-backlog.test.ts'],
+  },
+  {
+    what: 'a peer that came back as another process is not reported as down before',
+    file: 'src/wire/peer-link.ts',
+    find: 'if (this.#reported && sameBoot) return;\n    this.#reportDown();',
+    replace: 'if (this.#reported && sameBoot) return;',
+    tests: ['tests/src/wire/peer-transport.test.ts', 'tests/src/wire/peer-backlog.test.ts'],
+  },
+  {
+    what: 'calls to a peer that does not read pile up',
+    file: 'src/wire/peer-link.ts',
+    find: 'if (lane.bufferedBytes > LANE_RULES.calls.maxBufferedBytes) {',
+    replace: 'if (lane.bufferedBytes < 0) {',
+    tests: [
+      'tests/src/wire/peer-backlog.test.ts',
+      'tests/src/wire/peer-limits.test.ts',
+      'tests/src/wire/peer-transport.test.ts',
+    ],
+  },
+  {
+    what: 'a watcher just behind the ring misses the revision that was dropped',
+    file: 'src/watch/ring.ts',
+    find: 'this.#floor = oldest.revision;',
+    replace: 'this.#floor = oldest.revision - 1;',
+    tests: ['tests/src/watch/ring.test.ts'],
+  },
+  {
+    what: 'a resource with too many leaders on one broker counts as level',
+    file: 'src/wire/rpc-levels.ts',
+    find: 'return led >= (floor[number] ?? 0) && led <= (ceiling[number] ?? 0);',
+    replace: 'return led >= (floor[number] ?? 0);',
+    tests: ['tests/src/wire/rpc-levels.test.ts', 'tests/src/wire/http.test.ts'],
+  },
+];
