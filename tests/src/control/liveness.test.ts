@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../raft/support/virtual-clock.ts';
 import { brokerRow } from '../apply/harness.ts';
 import { Liveness } from '../../../src/control/liveness.ts';
+import type { BrokerRow } from '../../../src/state/index.ts';
 import { checkTimings, DEFAULT_BROKER_TIMINGS } from '../../../src/control/index.ts';
 
 describe('timings', () => {
@@ -46,10 +47,15 @@ describe('silence', () => {
   });
 });
 
+function registered(): BrokerRow {
+  const kept = { addresses: {}, labels: {}, storeId: null, starts: null, revision: 1 };
+  return { ...brokerRow('b1'), ...kept, imported: false };
+}
+
 describe('the session of a broker', () => {
   it('is over when its connection closes, until the broker is heard on another', () => {
     const liveness = new Liveness(new VirtualClock(), DEFAULT_BROKER_TIMINGS);
-    const row = { ...brokerRow('b1'), imported: false };
+    const row = registered();
     liveness.heard('b1', row.incarnation, { term: 1, n: 1 });
     expect(liveness.sessionLives(row)).toBe(true);
     liveness.disconnected('b1', row.incarnation, { term: 1, n: 1 });
@@ -67,7 +73,7 @@ describe('the session of a broker', () => {
 it('a stall of this process is no silence of the brokers', async () => {
   const clock = new VirtualClock();
   const liveness = new Liveness(clock, DEFAULT_BROKER_TIMINGS);
-  const row = brokerRow('b1');
+  const row = registered();
   liveness.heard('b1', row.incarnation, { term: 1, n: 1 });
   await clock.advance(20_000);
   expect(liveness.isSilent(row)).toBe(false);
