@@ -1,6 +1,6 @@
 import type { SimAction, SimRecordOperation, SimSettings } from './plan.ts';
 import { drawActions, FAULTS_END_MS, KEYS, type BrokerMaker } from './draw-actions.ts';
-import { HELD_BACK, MORE_MAKERS } from './draw-more-brokers.ts';
+import { drawOneMore, MORE_MAKERS } from './draw-more-brokers.ts';
 import { SimRandom } from './random.ts';
 
 const RECORDS = 240;
@@ -40,12 +40,16 @@ export function drawBrokers(
 ): BrokerPart {
   const random = new SimRandom(seed, 'brokers');
   const brokers = Array.from({ length: 3 + random.below(2) }, (_, i) => `b${i + 1}`);
-  const kinds = random.shuffle(BROKER_FAULTS.filter((kind) => !HELD_BACK.has(kind)));
+  const kinds = random.shuffle(Object.keys(MAKERS));
   const drawn = kinds.slice(0, 1 + random.below(kinds.length)).sort();
-  const faults = only === undefined ? drawn : only.filter((kind) => BROKER_FAULTS.includes(kind));
+  const faults =
+    only === undefined
+      ? [...drawn, ...drawOneMore(seed)]
+      : only.filter((kind) => BROKER_FAULTS.includes(kind));
   const actions = faults.flatMap((kind) => {
     const make = ALL_MAKERS[kind] as BrokerMaker;
-    return drawActions(random, (context) => make(context, brokers), members, settings);
+    const from = only === undefined && kind in MORE_MAKERS ? new SimRandom(seed, kind) : random;
+    return drawActions(from, (context) => make(context, brokers), members, settings);
   });
   // The probe's resource counts too.
   // Three where faults are asked for: the code does not hold with them yet.

@@ -1,4 +1,5 @@
 import type { BrokerMaker } from './draw-actions.ts';
+import { SimRandom } from './random.ts';
 
 /** A day, and a month. */
 const FAR_MS = [86_400_000, 30 * 86_400_000];
@@ -7,27 +8,24 @@ const COUNTED_OUT_MS = 9_000;
 /** From then on an import is drawn: what was acknowledged before it is not looked for any more. */
 const IMPORTS_FROM_MS = 30_000;
 
-/** Kinds that are not drawn, and only run where they are asked for: the code does not hold under them yet. */
-export const HELD_BACK: ReadonlySet<string> = new Set([
+/** Those that seeds draw. The others only run where they are asked for: the code or the checks do not hold under them yet. */
+const DRAWN = [
   'brokerDiskFails',
   'brokerDiskFull',
-  'brokerRestored',
-  'brokerClones',
-  'brokerTailLost',
-  'brokerBitFlipped',
-  'brokerSlowReads',
-  'brokerPairCut',
-  'brokerCopiesRefused',
   'brokerMute',
   'brokerAnswersLost',
   'brokerAnswersLate',
   'brokersReturn',
-  'brokerHeardLate',
-  'brokerOverload',
-  'reimport',
-  'movesCancelled',
-  'policyChanged',
-]);
+] as const;
+
+/** Of all seeds: so many have one of them. */
+const MORE_PART = 0.15;
+
+/** At most one kind, from a stream of its own: the rest of a seed's plan stays as it is without it. */
+export function drawOneMore(seed: number): string[] {
+  const random = new SimRandom(seed, 'one more');
+  return random.chance(MORE_PART) ? [random.pick(DRAWN)] : [];
+}
 
 /** What befalls brokers' disks, their lines to the control plane and to each other, and what operators do. */
 export const MORE_MAKERS: Readonly<Record<string, BrokerMaker>> = {
