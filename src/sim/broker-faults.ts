@@ -68,7 +68,7 @@ export class BrokerFaults {
         break;
       case 'loseTail':
         this.#append(target);
-        this.#takeBack(target, action.downMs, () => cluster.disk(target).loseTail(action.writes));
+        this.#loseTail(target, action.downMs, action.writes);
         break;
       case 'slowReads': {
         const { faults } = cluster.disk(target);
@@ -119,6 +119,11 @@ export class BrokerFaults {
     this.#takeBack(broker, downMs, () => this.#cluster.flipBit(broker));
   }
 
+  /** Without a power cut: together with one, the mark may go back as far as the store, and nobody can tell. */
+  #loseTail(broker: string, downMs: number, writes: number): void {
+    this.#takeBack(broker, downMs, () => this.#cluster.loseTail(broker, writes), false);
+  }
+
   /** What is written after a write that failed, and a restart that shows what became of it. */
   failDisk(broker: string, full: boolean, forMs: number): void {
     this.#append(broker);
@@ -158,16 +163,17 @@ export class BrokerFaults {
     broker: string,
     downMs: number,
     change: () => void,
+    powerCut = true,
     untilMs = this.#cluster.world.nowMs + PATIENCE_MS,
   ): void {
     const cluster = this.#cluster;
     const { world } = cluster;
     if (this.sparesBrokers || world.nowMs > untilMs) return;
     if (!this.#host.brokersAreWell || !cluster.isSpare(broker)) {
-      this.#later(LOOK_MS, () => this.#takeBack(broker, downMs, change, untilMs));
+      this.#later(LOOK_MS, () => this.#takeBack(broker, downMs, change, powerCut, untilMs));
       return;
     }
-    cluster.kill(broker, { powerCut: true, downMs });
+    cluster.kill(broker, { powerCut, downMs });
     change();
     cluster.copies.wiped(broker);
     this.#sparesUntilMs = world.nowMs + downMs + SPARE_MS;

@@ -166,6 +166,12 @@ export class SimCluster {
     if (host.process === null) host.rotten ||= host.disk.flipBit();
   }
 
+  /** Of a broker that is down: its disk forgets writes, which it finds out when it starts. */
+  loseTail(id: string, writes: number): void {
+    const host = this.#host(id);
+    if (host.process === null) host.rotten ||= host.disk.loseTail(writes);
+  }
+
   /** Whether a leader works: it reaches a quorum, both ways and fast, of members that run. */
   get planeIsWell(): boolean {
     const { leader } = this;
