@@ -4,6 +4,7 @@ import {
   resourceKey,
   type Assignment,
   type Broker,
+  type Failure,
   type Move,
   type Moved,
   type Policy,
@@ -103,9 +104,14 @@ export function assignmentRow(row: Assignment, phase: number | null): Assignment
     epoch: row.epoch,
     state: row.state,
     failedMoves: row.failedMoves,
+    ...(row.failures === undefined ? {} : { failures: row.failures.map(failureRow) }),
     move: move === null ? null : moveRow(move),
     ...(moved !== undefined && moved.phase === phase ? { moved: movedRow(moved) } : {}),
   };
+}
+
+export function failureRow({ to, times, atMs }: Failure): Failure {
+  return { to, times, atMs };
 }
 
 function movedRow({ phase, leader, copies }: Moved): Moved {

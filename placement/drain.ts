@@ -1,6 +1,7 @@
 import { NONE } from './broker-table.ts';
 import { restoreDestination } from './copies/index.ts';
 import { startCopyMove, whyOf } from './copy-start.ts';
+import { barredText, isBarred, leastFailed, timesFailed } from './failures.ts';
 import type { LeaderMoves } from './leader-moves.ts';
 import { canTake, mustCopy, shardToCopy, startLeaderMove } from './leader-start.ts';
 import type { Pass } from './pass.ts';
@@ -70,7 +71,9 @@ function reachable(pass: Pass, moves: LeaderMoves, s: number): boolean {
   const { handovers, supply, demand } = moves.of(view.resource(s));
   if (handovers.some((handover) => handover.shard === s)) return true;
   if ((supply[view.nextLeader(s)] ?? 0) <= 0) return false;
-  return view.brokers.liveList.some((b) => (demand[b] ?? 0) > 0 && view.room(b) > 0 && !view.holds(s, b));
+  return view.brokers.liveList.some(
+    (b) => (demand[b] ?? 0) > 0 && view.room(b) > 0 && !view.holds(s, b) && timesFailed(view, s, b) === 0,
+  );
 }
 
 function drainByCopying(pass: Pass, moves: LeaderMoves, r: number): void {
@@ -83,7 +86,7 @@ function drainByCopying(pass: Pass, moves: LeaderMoves, r: number): void {
     takers.sort((a, b) => (demand[b] ?? 0) - (demand[a] ?? 0) || a - b);
     for (const to of takers) {
       while ((supply[from] ?? 0) > 0 && (demand[to] ?? 0) > 0 && pass.hasSlot(true, from, to)) {
-        const shard = shardToCopy(pass, r, { from, to, taken, optional: false });
+        const shard = shardToCopy(pass, r, { from, to, takers, taken, optional: false });
         if (shard === NONE) break;
         start(pass, shard, to, 'copy_below_target');
         supply[from] = (supply[from] ?? 0) - 1;
@@ -104,9 +107,16 @@ function anyDestination(pass: Pass, s: number): number {
     ranking.compare(a, b);
   const barred = view.held.barred.get(view.shardKey(s));
   const open = (b: number): boolean => barred?.has(view.brokers.id(b)) !== true;
-  const live = [...view.brokers.liveList].filter(open).sort(inOrder);
-  const inSync = live.find((b) => view.holds(s, b) && !mustCopy(pass, s, b));
-  return inSync ?? live.find((b) => !view.holds(s, b) && view.room(b) > 0) ?? NONE;
+  const fit = leastFailed(view, s, takersOf(pass, s).filter(open)).toSorted(inOrder);
+  return fit.find((b) => view.holds(s, b)) ?? fit[0] ?? NONE;
+}
+
+/** Live brokers that hold a copy in sync, or none and have room. */
+function takersOf(pass: Pass, s: number): number[] {
+  const { view } = pass;
+  return [...view.brokers.liveList].filter((b) =>
+    view.holds(s, b) ? !mustCopy(pass, s, b) : view.room(b) > 0,
+  );
 }
 
 function start(pass: Pass, s: number, to: number, rule: string): void {
@@ -135,9 +145,13 @@ function drainWhy(pass: Pass, s: number, to: number, rule: string): Why {
   };
 }
 
+type Nowhere = 'no_destination' | 'no_room' | 'destination_failed';
+
 /** `no_room`: room is all that is missing. */
-function nowhereToGo(pass: Pass, s: number): { reason: 'no_destination' | 'no_room'; detail: string } {
+function nowhereToGo(pass: Pass, s: number): { reason: Nowhere; detail: string } {
   const { view } = pass;
+  const barred = takersOf(pass, s).filter((b) => isBarred(view, s, b));
+  if (barred.length > 0) return { reason: 'destination_failed', detail: barredText(view, s, barred) };
   const { brokers } = view;
   const id = (b: number): string => brokers.id(b);
   const behind = view.copies(s).filter((b) => brokers.live[b] === 1 && !view.isInSync(s, b));

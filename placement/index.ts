@@ -2,11 +2,13 @@ export * from './model.ts';
 export * from './plan-types.ts';
 export * from './slots.ts';
 export { isNearEnough } from './fence.ts';
+export { MAX_FAILURES } from './failures.ts';
 export * from './write.ts';
 export {
   assignmentRow,
   brokerRow,
   clusterFile,
+  failureRow,
   moveRow,
   policyRow,
   resourceRow,

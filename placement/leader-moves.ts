@@ -1,3 +1,4 @@
+import { leastFailed, timesFailed } from './failures.ts';
 import { matchHandovers, type Offer } from './handover-matching.ts';
 import { couldLead, mustCopy } from './leader-start.ts';
 import { hasLed } from './moved.ts';
@@ -109,15 +110,18 @@ export class LeaderMoves {
     for (let s = view.firstShard[r] ?? 0; s < end; s++) {
       const from = view.nextLeader(s);
       if ((supply[from] ?? 0) === 0 || !view.mayStart(s, 'leader')) continue;
+      const mayTry = mayTryFrom(view, s, from);
       // Without a log every broker that could take the shard takes it at once; who holds a copy needs no room.
-      const to = needing.filter((b) => (durable ? view.isInSync(s, b) : view.holds(s, b)));
+      const to = mayTry(needing.filter((b) => (durable ? view.isInSync(s, b) : view.holds(s, b))));
       const copyTo =
-        clear && durable ? [] : needing.filter((b) => !view.holds(s, b) && couldLead(this.#pass, s, b));
+        clear && durable
+          ? []
+          : mayTry(needing.filter((b) => !view.holds(s, b) && couldLead(this.#pass, s, b)));
       if (to.length + copyTo.length === 0) continue;
       const ranking = rankings.of(s);
       const byScore = (a: number, b: number): number => ranking.compare(a, b);
       found.push({
-        offer: { shard: s, from, to: to.sort(byScore), copyTo: copyTo.sort(byScore) },
+        offer: { shard: s, from, to: to.toSorted(byScore), copyTo: copyTo.toSorted(byScore) },
         rank: view.brokers.live[from] === 0 ? 0 : 1,
         failed: view.failedMoves(s),
         score: ranking.high(from),
@@ -128,6 +132,15 @@ export class LeaderMoves {
     );
     return found.map((entry) => entry.offer);
   }
+}
+
+/**
+ * Where a leadership may go of brokers that need some. One of a broker that is leaving has other places to go before
+ * one to which its move failed is tried again.
+ */
+function mayTryFrom(view: View, s: number, from: number): (brokers: readonly number[]) => readonly number[] {
+  if (view.brokers.live[from] === 1) return (brokers) => leastFailed(view, s, brokers);
+  return (brokers) => brokers.filter((b) => timesFailed(view, s, b) === 0);
 }
 
 function noteStaying(pass: Pass, s: number): void {

@@ -1,5 +1,6 @@
 import { NONE } from './broker-table.ts';
 import { copyThatGoes, zonesAfter } from './copies/index.ts';
+import { leastFailed, timesFailed } from './failures.ts';
 import type { Reason } from './model.ts';
 import { lowers } from './objective.ts';
 import type { Pass } from './pass.ts';
@@ -104,22 +105,37 @@ export function couldLead(pass: Pass, s: number, to: number): boolean {
   return view.brokers.live[view.nextLeader(s)] === 0 || keepsZones(pass, s, to);
 }
 
+/** Between whom a leadership goes by copying: the takers are all that lack leaderships of the resource. */
+export interface CopyEnds {
+  readonly from: number;
+  readonly to: number;
+  readonly takers: readonly number[];
+  readonly taken: ReadonlySet<number>;
+  readonly optional: boolean;
+}
+
 /**
  * The shard that `from` hands to `to` by copying: of those it leads that `to` holds no copy of, the one whose moves
  * failed least, then that leaves zones and copies better, then by score. NONE: there is none.
  */
-export function shardToCopy(
-  pass: Pass,
-  r: number,
-  { from, to, taken, optional }: { from: number; to: number; taken: ReadonlySet<number>; optional: boolean },
-): number {
+export function shardToCopy(pass: Pass, r: number, { from, to, takers, taken, optional }: CopyEnds): number {
   const { view } = pass;
+  // One that must go is not bound to the takers: others may have it before one to which its move failed is tried again.
+  const mayTry = (s: number): boolean =>
+    optional
+      ? leastFailed(
+          view,
+          s,
+          takers.filter((b) => !view.holds(s, b) && view.room(b) > 0),
+        ).includes(to)
+      : timesFailed(view, s, to) === 0;
   if (view.room(to) <= 0) return NONE;
   let best: { s: number; failed: number; vector: Vector; score: number } | null = null;
   const end = view.firstShard[r + 1] ?? 0;
   for (let s = view.firstShard[r] ?? 0; s < end; s++) {
     if (view.nextLeader(s) !== from || !view.mayStart(s, 'leader') || taken.has(s) || view.holds(s, to))
       continue;
+    if (view.rows[s]?.failures !== undefined && !mayTry(s)) continue;
     if (optional && !couldLead(pass, s, to)) continue;
     const vector = pass.objective.vectorAfter(s, setAfter(pass, s, to));
     const ranking = pass.rankings.of(s);

@@ -1,3 +1,4 @@
+import { isBarred, timesFailed } from './failures.ts';
 import { couldLead, keepsZones, mustCopy, startLeaderMove } from './leader-start.ts';
 import { catchingUp } from './level.ts';
 import type { Pass } from './pass.ts';
@@ -77,12 +78,17 @@ function addOptions(pass: Pass, r: number, isWanted: IsWanted, best: Options): v
     const from = view.nextLeader(s);
     if (live[from] !== 1 || !view.mayStart(s, 'leader')) continue;
     for (const to of wantedFrom(from)) {
-      if (!couldLead(pass, s, to) || !keepsZones(pass, s, to)) continue;
+      if (isBarred(view, s, to) || !couldLead(pass, s, to) || !keepsZones(pass, s, to)) continue;
       const copied = mustCopy(pass, s, to);
       if (!pass.hasSlot(copied, from, to)) continue;
       const falls = [objective.outsideChange(r, from, to), copied ? 1 : 0, objective.totalsChange(from, to)];
       const score = pass.rankings.of(s).high(to);
-      const option = { s, from, to, key: [view.failedMoves(s), ...falls, -score, s, to] };
+      const option = {
+        s,
+        from,
+        to,
+        key: [view.failedMoves(s), timesFailed(view, s, to), ...falls, -score, s, to],
+      };
       const known = best.get(from * count + to);
       if (known === undefined || byKey(option, known) < 0) best.set(from * count + to, option);
     }

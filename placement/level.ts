@@ -154,9 +154,10 @@ function startFirst(
     const { r, from, to, copied } = option;
     const plan = moves.of(r);
     const taken = new Set(plan.handovers.map((handover) => handover.shard));
+    const takers = [...pass.view.brokers.liveList].filter((b) => (plan.demand[b] ?? 0) > 0);
     const free = pass.hasSlot(copied, from, to);
     if (!free && wanted) continue;
-    const shard = option.shard ?? shardToCopy(pass, r, { from, to, taken, optional: true });
+    const shard = option.shard ?? shardToCopy(pass, r, { from, to, takers, taken, optional: true });
     if (shard === NONE || !canTake(pass, shard, to) || !keepsZones(pass, shard, to)) continue;
     wanted = true;
     if (!free) continue;

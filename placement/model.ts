@@ -79,6 +79,14 @@ export interface MovedCopy {
   readonly to: string;
 }
 
+/** Moves of a shard to one destination that failed since the last that finished there. */
+export interface Failure {
+  readonly to: string;
+  readonly times: number;
+  /** Cluster time, ms, of the last. It counts for an hour, and until the broker registers anew. */
+  readonly atMs: number;
+}
+
 export interface Assignment {
   /** `<kind>:<name>/<number>`. */
   readonly shard: string;
@@ -94,6 +102,8 @@ export interface Assignment {
   readonly state: AssignmentState;
   /** Moves of this shard given up since the last that finished; orders the queue. */
   readonly failedMoves: number;
+  /** Where its moves failed, the latest last, at most four; absent: nowhere. */
+  readonly failures?: readonly Failure[];
   readonly move: Move | null;
   /** Absent: nothing has. */
   readonly moved?: Moved;

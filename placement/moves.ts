@@ -1,7 +1,8 @@
 import { NONE } from './broker-table.ts';
 import { dropAtCutOver } from './leader-start.ts';
+import { failuresOf, withFailure } from './failures.ts';
 import { canCutOver, isNearEnough, unconfirmedLeader } from './fence.ts';
-import type { AssignmentState } from './model.ts';
+import type { AssignmentState, Failure } from './model.ts';
 import type { Pass } from './pass.ts';
 import type { StepName, Why } from './plan-types.ts';
 import type { ShardMove } from './shard-move.ts';
@@ -23,11 +24,12 @@ export function abandonMoves(pass: Pass, promoted: ReadonlySet<number>): void {
   }
 }
 
-/** Why a move ends, and whether it was a failure of the move, which sends the shard to the back of the queue. */
+/** Why a move ends. */
 interface Cause {
   readonly rule: string;
   readonly detail: string;
-  readonly failed: boolean;
+  /** At whom the move failed, which sends the shard to the back of the queue; `null`: it did not fail. */
+  readonly failedAt: 'destination' | 'leader' | null;
 }
 
 function causeToAbandon(pass: Pass, s: number, move: ShardMove): Cause | null {
@@ -44,18 +46,18 @@ function causeToAbandon(pass: Pass, s: number, move: ShardMove): Cause | null {
   }
   if (view.brokers.live[move.to] === 0) {
     const detail = `destination ${view.brokers.id(move.to)} is ${view.brokers.lifecycle(move.to)}`;
-    return { rule: 'destination_gone', detail, failed: false };
+    return { rule: 'destination_gone', detail, failedAt: null };
   }
   if (fenced && view.report(s)?.destinationRenewed === true) {
     const detail = `${view.brokers.id(move.to)} registered anew after the fence`;
-    return { rule: 'destination_renewed', detail, failed: false };
+    return { rule: 'destination_renewed', detail, failedAt: null };
   }
   if (fenced) return fenceTimedOut(pass, s, move);
   if (move.role === 'follower' && move.reason === 'restore' && lostCopyIsBack(view, s, move)) {
     return {
       rule: 'copy_returned',
       detail: `${view.brokers.id(move.drops)} is back and in sync`,
-      failed: false,
+      failedAt: null,
     };
   }
   return timedOut(pass, s, move);
@@ -73,14 +75,14 @@ function fenceTimedOut(pass: Pass, s: number, move: ShardMove): Cause | null {
   if (until > view.nowMs) return null;
   const from = view.brokers.id(view.leader[s] ?? NONE);
   const detail = `${from} did not report drained within ${view.policy.fenceTimeoutMs} ms (fenceTimeoutMs) of the fence`;
-  return { rule: 'fence_timeout', detail, failed: true };
+  return { rule: 'fence_timeout', detail, failedAt: 'destination' };
 }
 
 /** Only what its leader serves can be fenced. */
 function unconfirmed({ view }: Pass, s: number): Cause | null {
   if (unconfirmedLeader(view, s) === null) return null;
   const detail = `${view.brokers.id(view.leader[s] ?? NONE)} has not confirmed the shard within ${view.policy.fenceTimeoutMs} ms (fenceTimeoutMs)`;
-  return { rule: 'leader_unconfirmed', detail, failed: true };
+  return { rule: 'leader_unconfirmed', detail, failedAt: 'leader' };
 }
 
 function timedOut(pass: Pass, s: number, move: ShardMove): Cause | null {
@@ -93,23 +95,24 @@ function timedOut(pass: Pass, s: number, move: ShardMove): Cause | null {
   const to = view.brokers.id(move.to);
   if (over <= view.nowMs) {
     const detail = `${to} was not in sync within ${view.policy.moveTimeoutMs} ms (moveTimeoutMs)`;
-    return { rule: 'timeout', detail, failed: true };
+    return { rule: 'timeout', detail, failedAt: 'destination' };
   }
   if (stalled > view.nowMs) return null;
   const detail = `${to} made no progress for ${view.policy.moveStallMs} ms (moveStallMs)`;
-  return { rule: 'stall', detail, failed: true };
+  return { rule: 'stall', detail, failedAt: 'destination' };
 }
 
 /**
  * Takes a move back: the destination goes unless it was a copy before, may be needed, or was about to lead. After the
  * fence the old leader serves at a new epoch; a copy that is in sync or nearly stays, so that the next try has it.
  */
-export function abandon(pass: Pass, s: number, move: ShardMove, { rule, detail, failed }: Cause): void {
+export function abandon(pass: Pass, s: number, move: ShardMove, { rule, detail, failedAt }: Cause): void {
   const { view } = pass;
   const fenced = move.step === 'fenced';
   const leader = view.leader[s] ?? NONE;
   const stays = (fenced && isNearlyThere(view, s, move)) || !view.mayDrop(s, move.to);
   const goes = move.copied && !stays ? move.to : NONE;
+  const failures = failuresOf(view, s);
   view.endMove(
     s,
     leader,
@@ -120,7 +123,9 @@ export function abandon(pass: Pass, s: number, move: ShardMove, { rule, detail, 
     drops: goes,
     opensEpoch: fenced,
     state: fenced ? 'assigning' : (view.rows[s]?.state ?? 'active'),
-    failedMoves: view.failedMoves(s) + (failed ? 1 : 0),
+    failedMoves: view.failedMoves(s) + (failedAt === null ? 0 : 1),
+    failures:
+      failedAt === 'destination' ? withFailure(failures, view.brokers.id(move.to), view.nowMs) : failures,
     drainingToo: fenced ? [leader] : [],
     why: { rule, detail, rejected: [], runnerUp: null },
   });
@@ -162,6 +167,7 @@ function seatIfJoined(pass: Pass, s: number, move: ShardMove): void {
     opensEpoch: false,
     state: view.rows[s]?.state ?? 'active',
     failedMoves: 0,
+    failures: failuresOf(view, s).filter(({ to }) => to !== view.brokers.id(move.to)),
     why: { rule: 'caught_up', detail, rejected: [], runnerUp: null },
   });
 }
@@ -209,6 +215,7 @@ function cutOver(pass: Pass, s: number, staged: ShardMove): void {
     opensEpoch: true,
     state: 'assigning',
     failedMoves: 0,
+    failures: failuresOf(view, s).filter(({ to }) => to !== view.brokers.id(move.to)),
     needs: [move.to],
     why: { rule: 'drained', detail, rejected: [], runnerUp: null },
   });
@@ -238,6 +245,7 @@ function finish(
     opensEpoch: boolean;
     state: AssignmentState;
     failedMoves: number;
+    failures: readonly Failure[];
     needs?: readonly number[];
     drainingToo?: readonly number[];
     why: Why;

@@ -69,7 +69,7 @@ export function operatorCancel(snapshot: Snapshot, reports: Reports, shard: stri
     );
   }
   const before = zonesAfter(view, view.copies(s));
-  abandon(pass, s, move, { rule: 'operator', detail: 'an operator cancelled the move', failed: false });
+  abandon(pass, s, move, { rule: 'operator', detail: 'an operator cancelled the move', failedAt: null });
   return { step: onlyStep(pass), zonesBefore: before, zonesAfter: zonesAfter(view, view.copies(s)) };
 }
 

@@ -2,6 +2,7 @@ import type {
   Assignment,
   AssignmentState,
   Broker,
+  Failure,
   Move,
   MoveRole,
   Policy,
@@ -99,6 +100,7 @@ export interface DecidedAssignment {
   readonly inSync: readonly string[];
   readonly state: AssignmentState;
   readonly failedMoves: number;
+  readonly failures?: readonly Failure[];
   readonly move: Move | null;
 }
 

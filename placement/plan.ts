@@ -1,6 +1,7 @@
 import { conflicts, Foresight, isNearLevel, levelStep, unspread, zoneStep } from './copies/index.ts';
 import { startFollower } from './copy-start.ts';
 import { drainCopies, drainElsewhere, drainLeaders } from './drain.ts';
+import { failuresEndMs } from './failures.ts';
 import { admitNew, placeAll } from './first-placement.ts';
 import { NO_HOLDS, type Holds } from './holds.ts';
 import { LeaderMoves } from './leader-moves.ts';
@@ -117,6 +118,10 @@ function startMoves(pass: Pass): void {
     startInOrder(pass, work);
   }
   levelBeyondTargets(pass);
+  for (let s = 0; s < view.shardCount; s++) {
+    const endMs = failuresEndMs(view, s);
+    if (endMs !== null) pass.wakeAt(endMs);
+  }
   // A copy that a failed hand-over has left is for the next try, which comes when others have had their turn.
   if (!pass.moving) dropSurplus(pass, work.surplus);
 }

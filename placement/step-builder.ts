@@ -1,5 +1,6 @@
 import { NONE } from './broker-table.ts';
-import type { AssignmentState, MoveRole, Reason } from './model.ts';
+import { failuresOf } from './failures.ts';
+import type { AssignmentState, Failure, MoveRole, Reason } from './model.ts';
 import type { Step, StepName, Vector, Why } from './plan-types.ts';
 import type { View } from './view.ts';
 
@@ -16,6 +17,8 @@ export interface StepFacts {
   readonly opensEpoch: boolean;
   readonly state: AssignmentState;
   readonly failedMoves: number;
+  /** Absent: those of the row that still count. */
+  readonly failures?: readonly Failure[];
   /** Brokers that must still be live in the incarnation decided for. */
   readonly needs: readonly number[];
   /** Of these, those that may be draining too. */
@@ -43,6 +46,7 @@ export class StepBuilder {
     const replicas = this.#ids(copies);
     const inSync = view.inSync(s) === copies ? replicas : this.#ids(view.inSync(s));
     const move = view.move(s);
+    const failures = facts.failures ?? failuresOf(view, s);
     this.steps.push({
       step: facts.step,
       shard: view.shardKey(s),
@@ -62,6 +66,7 @@ export class StepBuilder {
         inSync,
         state: facts.state,
         failedMoves: facts.failedMoves,
+        ...(failures.length === 0 ? {} : { failures }),
         move: move && {
           role: move.role,
           from: this.#idOrNull(move.from),

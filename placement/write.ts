@@ -1,3 +1,4 @@
+import { MAX_FAILURES } from './failures.ts';
 import type { Assignment, Broker, Policy } from './model.ts';
 import { movedBy } from './moved.ts';
 import type { DecidedAssignment, Step } from './plan-types.ts';
@@ -18,7 +19,7 @@ export function writeStep(
 ): Assignment {
   const generation = (current?.generation ?? maxGeneration) + 1;
   const moved = movedBy(current, step, phase);
-  const { leader, replicas, inSync, state, failedMoves, move } = step.next;
+  const { leader, replicas, inSync, state, failedMoves, failures, move } = step.next;
   return {
     shard: step.shard,
     leader,
@@ -28,6 +29,7 @@ export function writeStep(
     epoch: current === undefined || step.opensEpoch ? generation : current.epoch,
     state,
     failedMoves,
+    ...(failures === undefined ? {} : { failures }),
     move,
     ...(moved === undefined ? {} : { moved }),
   };
@@ -83,6 +85,12 @@ export function malformed(row: DecidedAssignment): string | null {
   if (new Set(row.inSync).size !== row.inSync.length) return 'a broker is in sync twice';
   const stray = row.inSync.find((broker) => !copies.has(broker));
   if (stray !== undefined) return `${stray} is in sync and holds no copy`;
+  const failures = row.failures ?? [];
+  if (failures.length > MAX_FAILURES) {
+    return `it has ${failures.length} failures, at most ${MAX_FAILURES} are kept`;
+  }
+  if (new Set(failures.map(({ to }) => to)).size !== failures.length)
+    return 'a destination failed twice over';
   if (row.move === null) return row.state === 'draining' ? 'it is fenced without a move' : null;
   return malformedMove(row, row.move, copies);
 }

@@ -1,4 +1,5 @@
 import { NONE } from '../broker-table.ts';
+import { isBarred } from '../failures.ts';
 import { reverses } from '../moved.ts';
 import type { View } from '../view.ts';
 import { allLive, outside, zoneChange } from './measure.ts';
@@ -84,7 +85,7 @@ export class Layout {
     const set = this.set(s);
     if (set.includes(to) || view.holds(s, to) || view.room(to) <= 0) return false;
     if (this.#mayMove?.(from, to, s) === false) return false;
-    if (reverses(view, s, from, to) || !allLive(view, set)) return false;
+    if (isBarred(view, s, to) || reverses(view, s, from, to) || !allLive(view, set)) return false;
     const change = zoneChange(view, targets, { r, copies: set, from, to });
     return change.fault <= 0 && (mode === 'narrow' || change.zones >= 0);
   }

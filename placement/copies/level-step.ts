@@ -1,3 +1,4 @@
+import { timesFailed } from '../failures.ts';
 import type { View } from '../view.ts';
 import { better, type Candidate } from './candidate.ts';
 import { Layout, mayNarrow, shortestPath, type Path, type SpanMode } from './chain.ts';
@@ -92,7 +93,7 @@ interface Ranked {
 }
 
 /** Where a candidate's key says what it does to the totals. */
-const TOTALS = 4;
+const TOTALS = 5;
 
 function place(targets: CopyTargets, ranked: Ranked, candidate: Candidate): void {
   if (!better(targets, candidate, ranked.best)) return;
@@ -122,7 +123,12 @@ function rankLinks(path: Path, mode: SpanMode, take: (candidate: Candidate) => v
         if (!layout.allows(s, from, to, mode)) continue;
         const gain = moveChange(view, targets, { r, from, to });
         const { fault, zones } = zoneChange(view, targets, { r, copies: set, from, to });
-        take({ shard: s, from, to, key: [failed, gain.copies, fault, -zones, gain.totals] });
+        take({
+          shard: s,
+          from,
+          to,
+          key: [failed, timesFailed(view, s, to), gain.copies, fault, -zones, gain.totals],
+        });
       }
     }
   }

@@ -1,4 +1,5 @@
 import { NONE } from '../broker-table.ts';
+import { barredText, leastFailed } from '../failures.ts';
 import type { View } from '../view.ts';
 import { compareAbove, compareTotals, replaced, squaredChange, zoneFault } from './measure.ts';
 import { capText, rejectedFor, type Rejected, type SlotCheck } from './step.ts';
@@ -16,7 +17,10 @@ export interface Destination {
 
 /** Nowhere: a stable code, and what is missing. */
 export interface NoDestination {
-  readonly waiting: { readonly reason: 'no_destination' | 'no_room'; readonly detail: string };
+  readonly waiting: {
+    readonly reason: 'no_destination' | 'no_room' | 'destination_failed';
+    readonly detail: string;
+  };
 }
 
 interface Candidate {
@@ -44,10 +48,14 @@ export function restoreDestination(
   const outsiders = [...brokers.liveList].filter((b) => !view.holds(shard, b) && !set.includes(b));
   const roomy = outsiders.filter((b) => view.room(b) > 0);
   if (roomy.length === 0) return nowhere(view, outsiders);
+  const fit = leastFailed(view, shard, roomy);
+  if (fit.length === 0) {
+    return { waiting: { reason: 'destination_failed', detail: barredText(view, shard, roomy) } };
+  }
   const { share } = targets.of(r);
   const short = leaving === NONE;
   const ownZone = !short && brokers.serving[leaving] === 0 ? brokers.zone[leaving] : NONE;
-  const candidates: Candidate[] = roomy
+  const candidates: Candidate[] = fit
     .filter((b) => ok(leaving, b))
     .map((b) => {
       const after = replaced(set, leaving, b);

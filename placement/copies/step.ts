@@ -1,3 +1,4 @@
+import { timesFailed } from '../failures.ts';
 import type { View } from '../view.ts';
 import type { CopyTargets } from './targets.ts';
 import { copiesIn } from './zones.ts';
@@ -48,6 +49,11 @@ export function rejectedFor(
     }
     if (view.room(b) <= 0) {
       rejected.push({ broker: brokers.id(b), by: capText(view, b) });
+      continue;
+    }
+    const failed = timesFailed(view, shard, b);
+    if (failed > 0) {
+      rejected.push({ broker: brokers.id(b), by: `${failed} of its moves there failed` });
       continue;
     }
     const zone = brokers.zone[b] ?? 0;

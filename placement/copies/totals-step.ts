@@ -1,3 +1,4 @@
+import { isBarred, timesFailed } from '../failures.ts';
 import { reverses } from '../moved.ts';
 import type { View } from '../view.ts';
 import { better, type Candidate } from './candidate.ts';
@@ -203,8 +204,10 @@ function lookAt(
         if (uneven + (added[i] ?? 0) > 0 || set.includes(to) || view.holds(s, to)) continue;
         if (!keepsZones(targets, r, set, from, to)) continue;
         isBarren = false;
-        if (!isMovable || reverses(view, s, from, to) || !among.ok(from, to, s)) continue;
-        const candidate = { shard: s, from, to, key: [view.failedMoves(s), totals] };
+        if (!isMovable || isBarred(view, s, to) || reverses(view, s, from, to) || !among.ok(from, to, s))
+          continue;
+        const key = [view.failedMoves(s), timesFailed(view, s, to), totals];
+        const candidate = { shard: s, from, to, key };
         if (better(targets, candidate, best)) best = candidate;
       }
     }

@@ -1,3 +1,4 @@
+import { isBarred, timesFailed } from '../failures.ts';
 import { reverses } from '../moved.ts';
 import type { View } from '../view.ts';
 import { allLive, moveChange, replaced, zoneChange, zoneFault } from './measure.ts';
@@ -9,7 +10,7 @@ interface Found {
   readonly shard: number;
   readonly from: number;
   readonly to: number;
-  /** Failed moves, zone fault after less before, copies, zones lost, totals; smaller first. */
+  /** Failed moves, those of them to that broker, zone fault after less before, copies, zones lost, totals; smaller first. */
   readonly key: readonly number[];
   readonly second: number | null;
 }
@@ -65,11 +66,11 @@ function repair(view: View, targets: CopyTargets, s: number, ok: MoveCheck): Fou
     if (from === view.nextLeader(s)) continue;
     for (const to of view.brokers.liveList) {
       if (view.holds(s, to) || set.includes(to) || view.room(to) <= 0) continue;
-      if (reverses(view, s, from, to) || !ok(from, to, s)) continue;
+      if (isBarred(view, s, to) || reverses(view, s, from, to) || !ok(from, to, s)) continue;
       const { fault, zones } = zoneChange(view, targets, { r, copies: set, from, to });
       if (fault >= 0) continue;
       const gain = moveChange(view, targets, { r, from, to });
-      const key = [failed, fault, gain.copies, -zones, gain.totals];
+      const key = [failed, timesFailed(view, s, to), fault, gain.copies, -zones, gain.totals];
       if (
         best === null ||
         before(key, best.key) ||

@@ -102,8 +102,8 @@ function* replace(state: ClusterState, rows: ClusterRows, times: ImportedTimes):
     state.putResource({ ...resource, createdRevision: state.appliedIndex });
     yield;
   }
-  // What moved elsewhere moved in another phase.
-  for (const { moved: _elsewhere, ...row } of rows.assignments) {
+  // What moved elsewhere moved in another phase, and what failed failed at brokers that have yet to register here.
+  for (const { moved: _moved, failures: _failures, ...row } of rows.assignments) {
     const { move } = row;
     state.putAssignment({
       ...row,

@@ -52,8 +52,8 @@ function isSilent({ lifecycle }: BrokerRow): boolean {
 
 /** Whether one of these does. */
 function* hasTimed(rows: readonly AssignmentRow[]): Generator<void, boolean, void> {
-  for (const [i, { move, inSync, replicas }] of rows.entries()) {
-    if (move !== null || inSync.length < replicas.length) return true;
+  for (const [i, { move, failures, inSync, replicas }] of rows.entries()) {
+    if (move !== null || failures !== undefined || inSync.length < replicas.length) return true;
     if (i % ROWS_PER_STEP === ROWS_PER_STEP - 1) yield;
   }
   return false;

@@ -70,6 +70,8 @@ const movedSchema = z.strictObject({
   copies: z.array(z.strictObject({ from: id, to: id })).default([]),
 });
 
+const failureSchema = z.strictObject({ to: id, times: count, atMs: timeMs });
+
 export const assignmentSchema = z
   .strictObject({
     shard: z.string(),
@@ -80,10 +82,11 @@ export const assignmentSchema = z
     epoch: z.int().optional(),
     state: z.enum(ASSIGNMENT_STATES).optional(),
     failedMoves: count.default(0),
+    failures: z.array(failureSchema).min(1).optional(),
     move: moveSchema.nullable().default(null),
     moved: movedSchema.optional(),
   })
-  .transform(({ move, moved, ...row }): Assignment => {
+  .transform(({ move, moved, failures, ...row }): Assignment => {
     const inSync = row.inSync ?? row.replicas;
     return {
       ...row,
@@ -100,6 +103,7 @@ export const assignmentSchema = z
               copied: move.copied ?? !inSync.includes(move.to),
             },
       ...(moved === undefined ? {} : { moved }),
+      ...(failures === undefined ? {} : { failures }),
     };
   });
 

@@ -11,15 +11,29 @@ export function brokerCountersProblem(broker: Broker): Problem | null {
 export function assignmentCountersProblem(assignment: Assignment): Problem | null {
   const { shard, generation, failedMoves, move, moved } = assignment;
   const phase = moved?.phase ?? null;
-  return counterProblem(`assignment ${shard}`, { generation, failedMoves, ...moveTimes(move), phase });
+  return counterProblem(`assignment ${shard}`, {
+    ...{ generation, failedMoves, ...moveTimes(move), phase },
+    ...failureCounters(assignment),
+  });
 }
 
 /** What a decided row brings along; its generation is counted where it is written. */
 export function decidedCountersProblem(
   shard: string,
-  { failedMoves, move }: Pick<Assignment, 'failedMoves' | 'move'>,
+  next: Pick<Assignment, 'failedMoves' | 'failures' | 'move'>,
 ): Problem | null {
-  return counterProblem(`placement of ${shard}`, { failedMoves, ...moveTimes(move) });
+  const { failedMoves, move } = next;
+  const counters = { failedMoves, ...moveTimes(move), ...failureCounters(next) };
+  return counterProblem(`placement of ${shard}`, counters);
+}
+
+function failureCounters({ failures = [] }: Pick<Assignment, 'failures'>): Record<string, number> {
+  return Object.fromEntries(
+    failures.flatMap(({ to, times, atMs }) => [
+      [`failures to ${to}`, times],
+      [`time of the failure at ${to}`, atMs],
+    ]),
+  );
 }
 
 function moveTimes(move: Move | null): { startedAtMs: number | null; progressAtMs: number | null } {

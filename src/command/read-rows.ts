@@ -1,6 +1,7 @@
 import type { Policy } from '../../placement/index.ts';
 import {
   ASSIGNMENT_STATES,
+  failuresField,
   Fields,
   MOVE_ROLES,
   readMove,
@@ -76,6 +77,7 @@ function readDecided(f: Fields): PlacementRow['next'] {
     inSync: f.strings('inSync'),
     state: f.oneOf('state', ASSIGNMENT_STATES),
     failedMoves: f.integer('failedMoves'),
+    ...failuresField(f),
     move: f.nullable('move', (key) => readMove(f.fields(key))),
   };
   f.end();

@@ -2,6 +2,7 @@ export { ClusterState } from './cluster-state.ts';
 export { asString, Fields, Malformed } from './fields.ts';
 export {
   ASSIGNMENT_STATES,
+  failuresField,
   KINDS,
   LIFECYCLES,
   MOVE_ROLES,

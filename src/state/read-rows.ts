@@ -1,6 +1,7 @@
 import type {
   Assignment,
   Broker,
+  Failure,
   Lifecycle,
   Move,
   Moved,
@@ -102,9 +103,22 @@ export function assignmentFields(f: Fields): Assignment {
     epoch: f.integer('epoch'),
     state: f.oneOf('state', ASSIGNMENT_STATES),
     failedMoves: f.integer('failedMoves'),
+    ...failuresField(f),
     move: f.nullable('move', (key) => readMove(f.fields(key))),
     ...(f.has('moved') ? { moved: readMoved(f.fields('moved')) } : {}),
   };
+}
+
+/** A row's `failures`, where it has any. */
+export function failuresField(f: Fields): Pick<Assignment, 'failures'> {
+  return f.has('failures') ? { failures: f.list('failures', readFailure) } : {};
+}
+
+function readFailure(value: unknown, path: string): Failure {
+  const f = new Fields(value, path);
+  const failure = { to: f.string('to'), times: f.integer('times'), atMs: f.integer('atMs') };
+  f.end();
+  return failure;
 }
 
 function readMoved(f: Fields): Moved {

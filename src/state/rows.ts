@@ -1,4 +1,11 @@
-import { compareStrings, moveRow, policyRow, type Moved, type Policy } from '../../placement/index.ts';
+import {
+  compareStrings,
+  failureRow,
+  moveRow,
+  policyRow,
+  type Moved,
+  type Policy,
+} from '../../placement/index.ts';
 import type { Plain } from './hash.ts';
 import type { AssignmentRow, BrokerRow, Decision, ResourceRow } from './types.ts';
 
@@ -52,6 +59,9 @@ export function canonicalAssignment(row: AssignmentRow): Canonical<AssignmentRow
     epoch: row.epoch,
     state: row.state,
     failedMoves: row.failedMoves,
+    ...(row.failures === undefined
+      ? {}
+      : { failures: row.failures.map((failure) => ({ ...failureRow(failure) })) }),
     move: row.move === null ? null : { ...moveRow(row.move) },
     ...(row.moved === undefined ? {} : { moved: canonicalMoved(row.moved) }),
     drained: row.drained,

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import type { Assignment, Broker, Policy, Resource } from '../../placement/index.ts';
+import {
+  MAX_FAILURES,
+  type Assignment,
+  type Broker,
+  type Policy,
+  type Resource,
+} from '../../placement/index.ts';
 import {
   idProblem,
   MAX_CONCURRENT_MOVES,
@@ -76,6 +82,10 @@ export const assignmentRowSchema = z.strictObject({
   epoch: counterSchema,
   state: z.enum(['assigning', 'active', 'draining']),
   failedMoves: counterSchema,
+  failures: z
+    .array(z.strictObject({ to: idSchema, times: counterSchema, atMs: timeMs }))
+    .max(MAX_FAILURES)
+    .exactOptional(),
   move: moveRowSchema.nullable(),
   moved: movedRowSchema.exactOptional(),
 }) satisfies z.ZodType<Assignment>;

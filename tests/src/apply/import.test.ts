@@ -55,6 +55,17 @@ describe('an import', () => {
     expect(h.assignment().stagedIncarnation).toBe(h.broker('b2').incarnation - 1);
   });
 
+  it('forgets what failed elsewhere', () => {
+    const failures = [{ to: 'b2', times: 2, atMs: 1 }];
+    const h = new Harness();
+    for (const command of importOf({
+      ...rows(),
+      assignments: [assignmentRow('stream:s/0', ['b1', 'b2'], { failures })],
+    }))
+      h.ok(command);
+    expect(h.assignment()).not.toHaveProperty('failures');
+  });
+
   it('forgets what had moved elsewhere', () => {
     const h = new Harness();
     const moved = { phase: 1, leader: true, copies: [{ from: 'b2', to: 'b1' }] };

@@ -128,6 +128,26 @@ describe('a move', () => {
     expect(h.confirm('b2')).toBe('accepted');
   });
 
+  it('keeps where it failed, in the state, snapshots and exports, as the planner decided', () => {
+    const failures = [{ to: 'b2', times: 2, atMs: 7 }];
+    const row = h.assignment();
+    const { leader, replicas, inSync, state } = row;
+    const hash = h.state.stateHash;
+    h.place({
+      step: 'abandon',
+      next: { leader, replicas, inSync, state, move: null, failedMoves: 2, failures },
+    });
+    expect(h.assignment().failures).toEqual(failures);
+    expect(h.state.stateHash).not.toBe(hash);
+    const copy = new Harness();
+    copy.machine.restore(h.machine.snapshot(), h.state.appliedIndex);
+    expect(copy.assignment().failures).toEqual(failures);
+    expect(copy.state.stateHash).toBe(h.state.stateHash);
+    const many = ['a', 'b', 'c', 'd', 'e'].map((to) => ({ to, times: 1, atMs: 7 }));
+    const next = { leader, replicas, inSync, state, move: null, failedMoves: 2, failures: many };
+    expect(h.place({ step: 'abandon', next })).toMatchObject({ result: 'refused' });
+  });
+
   it('is noted as moved until a broker, a resource or the policy changes, and lives on in snapshots and exports', () => {
     const { phase } = h.state;
     stage();

@@ -96,6 +96,13 @@ describe('defaults', () => {
     expect(copying).toMatchObject({ state: 'active', move: { copied: true } });
   });
 
+  it('keep where moves failed', () => {
+    const failures = [{ to: 'b3', times: 2, atMs: 5 }];
+    expect(readClusterFile(assignment({ failures }), 'c.json').assignments[0]?.failures).toEqual(failures);
+    const twice = [...failures, ...failures];
+    expect(() => readClusterFile(assignment({ failures: twice }), 'c.json')).toThrow(/failed twice over/);
+  });
+
   it('keep what has moved in the phase of the file, and of no other', () => {
     const moved = { leader: true, copies: [{ from: 'b1', to: 'b2' }] };
     const read = (over: object, phase?: number) =>

@@ -78,6 +78,7 @@ const COMMANDS: readonly Command[] = [
         opensEpoch: false,
         next: decided(['b1', 'b2'], {
           state: 'active',
+          failures: [{ to: 'b3', times: 1, atMs: 9 }],
           move: {
             role: 'leader',
             from: 'b1',
