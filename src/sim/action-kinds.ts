@@ -1,4 +1,4 @@
-import type { BrokerAction, MemberAction, OperatorAction, SimAction } from './plan.ts';
+import type { BrokerAction, MemberAction, OperatorAction, SimAction, TopologyAction } from './plan.ts';
 
 const MEMBER_ACTIONS: ReadonlySet<string> = new Set<MemberAction['type']>([
   'kill',
@@ -43,4 +43,8 @@ export function isBrokerAction(action: SimAction): action is BrokerAction {
 
 export function isOperatorAction(action: SimAction): action is OperatorAction {
   return OPERATOR_ACTIONS.has(action.type);
+}
+
+export function isTopologyAction(action: SimAction): action is TopologyAction {
+  return action.type === 'center' || action.type === 'flap';
 }

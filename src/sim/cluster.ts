@@ -17,6 +17,7 @@ import { SimProcess, type SimWorld } from './world.ts';
 
 /** Paths of the peers' sockets whose frames may be lost, doubled and overtaken: heartbeats, votes and appends. */
 const LOSSY_PATHS = ['/peer', '/peer/log'];
+const PEER_PATHS = [...LOSSY_PATHS, '/peer/calls'];
 /** How long a supervisor waits before it starts a process that ended by itself again. */
 const SUPERVISOR_MS = 500;
 
@@ -227,7 +228,13 @@ export class SimCluster {
       }
     }
     for (const id of this.plan.brokers) this.network.setRefused(id, COPY_PATH, false);
+    for (const id of this.plan.members) this.setPeersRefused(id, false);
     this.network.breakHeldUp(this.world.nowMs + 2 * delayMaxMs);
+  }
+
+  /** A member's sockets to its peers break, and it takes no new ones. */
+  setPeersRefused(id: string, refused: boolean): void {
+    for (const path of PEER_PATHS) this.network.setRefused(id, path, refused);
   }
 
   healDisks(): void {

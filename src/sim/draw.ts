@@ -1,4 +1,5 @@
 import { drawActions, FAULTS_END_MS, KEYS, type Context, type Maker } from './draw-actions.ts';
+import { drawTopologies, givesWay, TOPOLOGIES } from './draw-topologies.ts';
 import { BROKER_FAULTS, drawBrokers, NO_BROKERS } from './draw-brokers.ts';
 import type { SimAction, Target, SimOperation, SimPlan, SimSettings } from './plan.ts';
 import { ANY_FOLLOWER, ANY_LEADER } from './plan.ts';
@@ -40,6 +41,7 @@ export function drawPlan(seed: number, options: DrawOptions): SimPlan {
   const actions = faults.flatMap((kind) => drawActions(random, MAKERS[kind] as Maker, members, settings));
   const victim = members.find((id) => !core.includes(id));
   const operations = drawOperations(random, members);
+  const lasting = drawTopologies(seed, members, settings, only);
   const plane = options.brokers ? drawBrokers(seed, members, settings, only) : NO_BROKERS;
   return {
     seed,
@@ -48,10 +50,13 @@ export function drawPlan(seed: number, options: DrawOptions): SimPlan {
     maxShards: plane.maxShards,
     replicationFactor: plane.replicationFactor,
     settings,
-    faults: [...faults, ...plane.faults],
-    actions: [...actions.map((action) => aim(action, victim)), ...plane.actions].sort(
-      (a, b) => a.atMs - b.atMs,
-    ),
+    faults: [...faults, ...plane.faults, ...lasting.faults],
+    actions: [
+      ...[...actions.map((action) => aim(action, victim)), ...plane.actions].filter(
+        (action) => !givesWay(action, lasting.actions),
+      ),
+      ...lasting.actions,
+    ].sort((a, b) => a.atMs - b.atMs),
     operations,
     records: plane.records,
     faultsEndMs: FAULTS_END_MS,
@@ -236,7 +241,7 @@ const MAKERS: Readonly<Record<string, Maker>> = {
 };
 
 /** Every kind of fault by name. */
-export const FAULTS: readonly string[] = [...Object.keys(MAKERS), ...BROKER_FAULTS].sort();
+export const FAULTS: readonly string[] = [...Object.keys(MAKERS), ...BROKER_FAULTS, ...TOPOLOGIES].sort();
 
 function perMember(members: readonly string[], draw: () => number): Record<string, number> {
   return Object.fromEntries(members.map((id) => [id, draw()]));

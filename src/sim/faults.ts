@@ -2,7 +2,7 @@ import { BrokerFaults } from './broker-faults.ts';
 import type { SimCluster } from './cluster.ts';
 import type { PlacementView } from './kit.ts';
 import { operate } from './operator-faults.ts';
-import { isBrokerAction, isMemberAction, isOperatorAction } from './action-kinds.ts';
+import { isBrokerAction, isMemberAction, isOperatorAction, isTopologyAction } from './action-kinds.ts';
 import {
   ANY_FOLLOWER,
   ANY_LEADER,
@@ -10,7 +10,9 @@ import {
   type MemberAction,
   type OperatorAction,
   type SimAction,
+  type TopologyAction,
 } from './plan.ts';
+import { beginTopology } from './topology-faults.ts';
 
 const DRAIN_MS = 2_000;
 const BURST_MS = 2_000;
@@ -49,6 +51,7 @@ export class FaultInjector {
         if (this.#healed || (this.#brokers.sparesBrokers && this.#hitsBroker(action))) return;
         if (isBrokerAction(action)) this.#brokers.begin(action);
         else if (isOperatorAction(action)) this.#operate(action);
+        else if (isTopologyAction(action)) this.#connect(action);
         else if (isMemberAction(action)) this.#hit(cluster.resolve(action.target), action);
         else this.#begin(action);
       });
@@ -85,6 +88,19 @@ export class FaultInjector {
         this.#hasImported = true;
         cluster.records.loseAll();
       },
+    });
+  }
+
+  #connect(action: TopologyAction): void {
+    const isHealed = (): boolean => this.#healed;
+    beginTopology(action, {
+      cluster: this.#cluster,
+      get isHealed() {
+        return isHealed();
+      },
+      cut: (pairs, forMs) => this.#cut(pairs, forMs),
+      during: (forMs, begin, end) => this.#for(forMs, begin, end),
+      handOver: (from, to) => this.#ask(from, (member) => member.transferLeadership(to)),
     });
   }
 

@@ -117,8 +117,30 @@ export type OperatorAction = { readonly atMs: number } &
     | { readonly type: 'policy'; readonly changes: Readonly<Record<string, number>>; readonly forMs: number }
   );
 
+/** Links between members that stay as they are for many elections. */
+export type TopologyAction = { readonly atMs: number; readonly forMs: number } & (
+  | {
+      /** The center reaches all; nobody else reaches another side. */
+      readonly type: 'center';
+      readonly center: string;
+      readonly sides: readonly (readonly string[])[];
+      /** Whoever leads is killed as the links go, so that the others' logs are equal. */
+      readonly killsLeader: boolean;
+      /** Of every link. 0: as the settings say. */
+      readonly delayMs: number;
+    }
+  | {
+      /** With a minority down, the sockets of whoever leads break again and again. */
+      readonly type: 'flap';
+      /** The leader refuses the others' sockets as well. Otherwise they go on following it. */
+      readonly bothWays: boolean;
+      readonly breakMs: number;
+      readonly everyMs: number;
+    }
+);
+
 /** One thing that goes wrong, at a time. */
-export type SimAction = ClusterAction | MemberAction | BrokerAction | OperatorAction;
+export type SimAction = ClusterAction | MemberAction | BrokerAction | OperatorAction | TopologyAction;
 
 /** One thing that a client does, after its last one ended and it has thought. */
 export interface SimOperation {

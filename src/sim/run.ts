@@ -3,6 +3,7 @@ import type { StoredCopies } from './copy-checks.ts';
 import { SimCluster } from './cluster.ts';
 import type { Member, PlacementView, SimKit } from './kit.ts';
 import { KEYS } from './draw-actions.ts';
+import { ElectionChecks, electionView } from './election-checks.ts';
 import { FaultInjector } from './faults.ts';
 import { History, type SimOperationRecord } from './history.ts';
 import { ANY_LEADER, type SimPlan } from './plan.ts';
@@ -37,6 +38,8 @@ const AIMED_READ_EACH = 4;
 const BOUNDS_EVERY_MS = 1_000;
 /** Who serves what: at no instant two. */
 const SERVING_EVERY_MS = 50;
+/** Whether somebody leads who can. */
+const ELECTIONS_EVERY_MS = 50;
 /** Who could be served, and is not. */
 const SERVICE_EVERY_MS = 1_000;
 /** Messages a member may send a virtual second, whatever happens. */
@@ -329,9 +332,15 @@ class Run {
       this.#world.schedule(BOUNDS_EVERY_MS, 'bounds', look);
     };
     this.#world.schedule(BOUNDS_EVERY_MS, 'bounds', look);
+    this.#watchElections(new ElectionChecks(this.#plan.settings.electionTimeoutMs));
     if (this.#plan.brokers.length === 0) return;
     this.#watchServing();
     this.#guard(this.#watchService());
+  }
+
+  #watchElections(checks: ElectionChecks): void {
+    checks.look(electionView(this.#cluster));
+    this.#world.schedule(ELECTIONS_EVERY_MS, 'elections', () => this.#watchElections(checks));
   }
 
   /** Until all has come to rest. */
@@ -358,6 +367,6 @@ class Run {
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const cause = error.cause instanceof Error ? `\n${error.cause.stack ?? error.cause.message}` : '';
-  const ours = /^(unsafe|unserved)/.test(error.message) || /^no (progress|rest)/.test(error.message);
+  const ours = /^(unsafe|unserved)/.test(error.message) || /^no (progress|rest|leader)/.test(error.message);
   return `${ours ? error.message : (error.stack ?? error.message)}${cause}`;
 }

@@ -74,7 +74,10 @@ async function plant(planted: Planted): Promise<Outcome> {
 
 function firstReason(output: string): string {
   const lines = output.split('\n').map((line) => line.trim());
-  return lines.find((line) => /^(unsafe|unserved|no progress|bound|Error|\w*Error)\b/.test(line)) ?? 'failed';
+  return (
+    lines.find((line) => /^(unsafe|unserved|no progress|no leader|bound|Error|\w*Error)\b/.test(line)) ??
+    'failed'
+  );
 }
 
 async function attempt(file: string, args: string[], cwd: string): Promise<{ code: number; output: string }> {
