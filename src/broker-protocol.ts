@@ -3,6 +3,7 @@ import type { Assignment, Broker, Lifecycle } from '../placement/index.ts';
 import type { ShardResult } from './broker-services.ts';
 import type { ErrorCode } from './errors.ts';
 import { checkPlainMsgpack } from './plain-msgpack.ts';
+import { parseStrictJson } from './strict-json.ts';
 
 /** The path on every node, and the two encodings of the same messages (docs/protocol.md). */
 export const BROKER_PATH = '/broker';
@@ -136,7 +137,7 @@ const jsonCodec: BrokerCodec = {
   encode: (message) => JSON.stringify(message),
   decode(frame) {
     if (typeof frame !== 'string') throw new Error('a binary frame on a connection that speaks JSON');
-    return JSON.parse(frame);
+    return parseStrictJson(frame, 'the frame');
   },
 };
 

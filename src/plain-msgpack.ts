@@ -2,6 +2,10 @@ import { EvenkeelError } from './errors.ts';
 
 /** Deeper than any message of ours nests. */
 export const MAX_MSGPACK_NESTING = 16;
+/** Of a key that a message repeats. */
+const MAX_KEY_CHARS_SHOWN = 80;
+
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
 /** How one value begins: `bytes` of its own (its payload too), and how many values are inside it. */
 interface Head {
@@ -13,12 +17,13 @@ interface Head {
 /**
  * Walks over MessagePack without building anything of it, and throws `protocol_error` where a decoder would be led astray: a length
  * that the frame does not hold, nesting past the limit, an extension (a decoder may make dates, expressions or code
- * of them), a map's key that is no string, bytes after the end. Hazard 38. It does not recurse.
+ * of them), a map's key that is no string, that the map has twice or that a decoder would rename, bytes after the end.
+ * Hazard 38. It does not recurse.
  */
 export function checkPlainMsgpack(frame: Uint8Array): void {
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
   /** What is still to come, by level; in a map, keys and values in turn. */
-  const open: { left: number; readonly isMap: boolean }[] = [{ left: 1, isMap: false }];
+  const open: { left: number; readonly keys: Set<string> | null }[] = [{ left: 1, keys: null }];
   let at = 0;
   for (let level = open.at(-1); level !== undefined; level = open.at(-1)) {
     if (level.left === 0) {
@@ -26,17 +31,38 @@ export function checkPlainMsgpack(frame: Uint8Array): void {
       continue;
     }
     const head = headAt(view, at);
-    if (level.isMap && level.left % 2 === 0 && head.kind !== 'string')
-      throw refusal('a key that is no string');
+    if (level.keys !== null && level.left % 2 === 0) {
+      if (head.kind !== 'string') throw refusal('a key that is no string');
+      addKey(level.keys, keyText(frame.subarray(at, at + head.bytes)));
+    }
     level.left -= 1;
     at += head.bytes;
     // Each value takes a byte at least.
     if (head.inside > view.byteLength - at) throw refusal('a length past its end');
     if (head.kind !== 'array' && head.kind !== 'map') continue;
     if (open.length > MAX_MSGPACK_NESTING) throw refusal(`more than ${MAX_MSGPACK_NESTING} levels`);
-    open.push({ left: head.inside, isMap: head.kind === 'map' });
+    open.push({ left: head.inside, keys: head.kind === 'map' ? new Set() : null });
   }
   if (at !== view.byteLength) throw refusal('bytes after its end');
+}
+
+function addKey(keys: Set<string>, key: string): void {
+  // msgpackr stores this one under another name.
+  if (key === '__proto__') throw refusal('the key "__proto__", which is not allowed');
+  if (keys.has(key))
+    throw refusal(`the key ${JSON.stringify(key.slice(0, MAX_KEY_CHARS_SHOWN))} twice in a map`);
+  keys.add(key);
+}
+
+/** The text of a whole string value. Strict UTF-8: a lenient decoder reads different bytes as the same key. */
+function keyText(value: Uint8Array): string {
+  const code = value[0] ?? 0;
+  const head = code < 0xc0 ? 1 : 1 + (1 << (code - 0xd9));
+  try {
+    return UTF8.decode(value.subarray(head));
+  } catch {
+    throw refusal('a key that is not UTF-8');
+  }
 }
 
 /** Payload bytes of the codes 0xca to 0xd3: floats, unsigned and signed integers. */

@@ -1,6 +1,7 @@
 import { CLOSE } from '../broker-protocol.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { Connection } from '../net.ts';
+import { parseStrictJson } from '../strict-json.ts';
 import { MAX_RECORDS_PER_APPEND, type LedShard } from './led-shard.ts';
 
 /** For clients, at `/data` of the address named `data`: JSON in text frames, the request and answer shape of `/broker`. */
@@ -26,7 +27,7 @@ export function serveData(host: DataHost, connection: Connection): void {
   connection.onMessage = (frame) => {
     let message: Fields;
     try {
-      message = JSON.parse(String(frame)) as Fields;
+      message = parseStrictJson(String(frame), 'the request') as Fields;
       if (typeof message !== 'object' || message === null || !Number.isSafeInteger(message['id']))
         throw new Error();
     } catch {

@@ -85,7 +85,8 @@ export class BrokerSession {
     try {
       envelope = readEnvelope(this.#codec.decode(frame));
     } catch (error) {
-      const why = error instanceof ProtocolFault ? error.message : 'the frame cannot be read';
+      const isNamed = error instanceof ProtocolFault || error instanceof EvenkeelError;
+      const why = isNamed ? error.message : 'the frame cannot be read';
       this.close(CLOSE.protocol, why);
       return;
     }

@@ -287,12 +287,14 @@ describe.each(['json', 'msgpack'] as const)('a broker session over %s', (encodin
             '{"type":"watch"}',
             '{"id":1.5,"type":"watch"}',
             '{"id":1}',
+            '{"id":1,"id":2,"type":"watch"}',
             deep,
             Uint8Array.of(0x80),
           ]
         : [
             Uint8Array.of(0xc1),
             Uint8Array.of(0x90),
+            Uint8Array.of(0x82, 0xa1, 0x61, 1, 0xa1, 0x61, 2),
             Uint8Array.of(0xdf, 0xff, 0xff, 0xff, 0xff),
             '{"id":1,"type":"watch"}',
           ];
@@ -302,6 +304,14 @@ describe.each(['json', 'msgpack'] as const)('a broker session over %s', (encodin
       await w.until('it is closed', () => b.closed !== null);
       expect(b.closed?.code, String(frame).slice(0, 40)).toBe(4002);
     }
+  });
+
+  it('names the key of a frame that has it twice', async () => {
+    const b = await open('n1');
+    const packed = Uint8Array.of(0x82, 0xa2, 0x69, 0x64, 1, 0xa2, 0x69, 0x64, 2);
+    b.sendFrame(encoding === 'json' ? '{"id":1,"id":2}' : packed);
+    await w.until('it is closed', () => b.closed !== null);
+    expect(b.closed?.reason).toMatch(/the key "id" twice/);
   });
 
   it('closes with 1009 on a frame over the limit', async () => {
