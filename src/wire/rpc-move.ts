@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { EvenkeelError } from '../errors.ts';
+import { inShardOrder } from '../state/index.ts';
+import { inSlices, inTurns } from './rpc-per-revision.ts';
 import {
   counterSchema,
   generationSchema,
@@ -9,7 +11,7 @@ import {
   nameSchema,
   shardSchema,
 } from './rpc-schemas.ts';
-import { asAnswer, assignmentsInOrder } from './rpc-shard.ts';
+import { asAnswer, resourceFilter } from './rpc-shard.ts';
 import { defineRead, defineWrite } from './rpc-types.ts';
 
 const moveItem = moveRowSchema.extend({ shard: shardSchema, generation: counterSchema });
@@ -21,12 +23,16 @@ const list = defineRead({
   params: { kind: kindSchema.optional(), resource: nameSchema.optional() },
   answer: { items: z.array(moveItem) },
   http: { verb: 'GET', path: '/shard-moves' },
-  handler({ plane: { state } }, { kind, resource }) {
+  async handler({ plane: { state }, clock, admitLarge }, { kind, resource }) {
+    await admitLarge();
+    const { revision } = state;
+    const isWanted = resourceFilter(state, { kind, resource });
+    const moving = [...state.moving.values()].filter(({ shard }) => isWanted(shard));
     const items: MoveItem[] = [];
-    for (const { shard, generation, move } of assignmentsInOrder(state, { kind, resource })) {
+    await inSlices(await inTurns(inShardOrder(moving), clock), clock, ({ shard, generation, move }) => {
       if (move !== null) items.push({ shard, generation, ...move });
-    }
-    return { items };
+    });
+    return { revision, items };
   },
 });
 

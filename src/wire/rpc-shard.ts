@@ -42,7 +42,7 @@ interface Wanted {
 }
 
 /** Assignments by resource and number. Looks shards up instead of sorting them: a page costs its own rows. */
-export function* assignmentsInOrder(state: StateView, wanted: Wanted): Generator<AssignmentRow> {
+function* assignmentsInOrder(state: StateView, wanted: Wanted): Generator<AssignmentRow> {
   const { kind, resource, after } = wanted;
   const start = after === undefined ? null : splitShard(after);
   for (const key of [...state.resources.keys()].sort(compareStrings)) {
@@ -105,14 +105,21 @@ async function heldBy(
     if (broker === undefined || row.replicas.includes(broker)) held.push(row);
   });
   const ordered = await inTurns(inShardOrder(held), clock);
-  const isOf = (key: string): boolean => {
-    const row = state.resources.get(key);
+  const isWanted = resourceFilter(state, { kind, resource });
+  return ordered.filter(
+    ({ shard }) => isWanted(shard) && (after === undefined || compareShards(shard, after) > 0),
+  );
+}
+
+/** Whether a shard belongs to a resource of this kind and name. */
+export function resourceFilter(
+  state: StateView,
+  { kind, resource }: Pick<Wanted, 'kind' | 'resource'>,
+): (shard: string) => boolean {
+  return (shard) => {
+    const row = state.resources.get(splitShard(shard).resource);
     return (kind === undefined || row?.kind === kind) && (resource === undefined || row?.name === resource);
   };
-  return ordered.filter(
-    ({ shard }) =>
-      isOf(splitShard(shard).resource) && (after === undefined || compareShards(shard, after) > 0),
-  );
 }
 
 const show = defineRead({

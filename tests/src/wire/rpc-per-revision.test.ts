@@ -3,11 +3,12 @@ import type { Clock } from '../../../raft/index.ts';
 import { createSystemClock } from '../../../src/clock.ts';
 import type { StateView } from '../../../src/state/index.ts';
 import { findMethod } from '../../../src/wire/index.ts';
+import { MAX_LARGE_CALLS } from '../../../src/wire/outbound.ts';
 import { Caller } from '../../../src/wire/rpc-call.ts';
 import { countSpreads } from '../../../src/wire/rpc-levels.ts';
 import { inSlices, perRevisionInSlices } from '../../../src/wire/rpc-per-revision.ts';
 import { HarnessPlane } from '../../support/admin-node.ts';
-import { assignmentRow, brokerRow, Harness, importOf, resource } from '../apply/harness.ts';
+import { assignmentRow, brokerRow, Harness, importOf, resource, staged } from '../apply/harness.ts';
 
 /** A clock whose turns come only when they are asked for. */
 class Turns {
@@ -79,13 +80,17 @@ describe('what is taken in slices', () => {
   it.each([
     ['broker.list', {}],
     ['broker.show', { id: 'b1' }],
+    ['move.list', {}],
     ['placement.levels', {}],
     ['placement.replication', {}],
   ])('is answered with the revision that it was taken of: %s', async (name, params) => {
     const h = new Harness();
     const shards = 5_000;
-    const assignments = Array.from({ length: shards }, (_, i) => assignmentRow(`stream:s/${i}`, ['b1']));
-    const rows = { brokers: [brokerRow('b1')], resources: [resource('s', { shards })], assignments };
+    const assignments = Array.from({ length: shards }, (_, i) =>
+      assignmentRow(`stream:s/${i}`, ['b1', 'b2'], { move: staged() }),
+    );
+    const brokers = [brokerRow('b1'), brokerRow('b2')];
+    const rows = { brokers, resources: [resource('s', { shards })], assignments };
     for (const command of importOf(rows)) h.ok(command);
     const turns = new Turns();
     const onFault = (error: unknown): never => {
@@ -99,5 +104,29 @@ describe('what is taken in slices', () => {
     while (await turns.next());
     expect(JSON.parse((await answer).pieces.join(''))).toMatchObject({ revision });
     expect(h.state.revision).toBeGreaterThan(revision);
+  });
+
+  it.each([
+    ['broker.list', {}],
+    ['move.list', {}],
+    ['placement.levels', {}],
+    ['placement.replication', {}],
+    ['resource.list', {}],
+    ['shard.list', {}],
+  ])('waits while as many large answers as may be are under way: %s', async (name, params) => {
+    const onFault = (error: unknown): never => {
+      throw error;
+    };
+    const caller = new Caller({ plane: new HarnessPlane(), clock: createSystemClock(), onFault });
+    const inside = [];
+    for (let i = 0; i < MAX_LARGE_CALLS; i++) inside.push(await caller.outbound.enterLarge());
+    let isAnswered = false;
+    const answer = caller
+      .call(findMethod(name)!, params, { subscriber: null })
+      .finally(() => (isAnswered = true));
+    for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+    expect(isAnswered).toBe(false);
+    for (const leave of inside) leave();
+    await answer;
   });
 });

@@ -1,8 +1,8 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { listShards } from '../../../src/cli/shard.ts';
 import type { AdminClient } from '../../../src/client/index.ts';
 import { AdminNode } from '../../support/admin-node.ts';
-import { assignmentRow, brokerRow, importOf, resource } from '../apply/harness.ts';
+import { assignmentRow, brokerRow, importOf, resource, staged } from '../apply/harness.ts';
 
 let node: AdminNode;
 beforeEach(async () => {
@@ -58,4 +58,28 @@ it('the client that reads every page asks for each with the same filter', async 
   for (const filter of FILTERS) {
     expect((await listShards(small, filter)).items).toEqual((await page(filter)).items);
   }
+});
+
+it('moves in flight are listed in shard order, filtered, and without a look at the shards that do not move', async () => {
+  const shards = [9, 10, 2].map((number) => `stream:m/${number}`);
+  const rows = {
+    brokers: [brokerRow('b1'), brokerRow('b2')],
+    resources: [resource('m', { shards: 12 }), resource('m', { kind: 'cache', shards: 1 })],
+    assignments: [
+      assignmentRow('stream:m/0', ['b1', 'b2']),
+      ...shards.map((shard) => assignmentRow(shard, ['b1', 'b2'], { move: staged() })),
+      assignmentRow('cache:m/0', ['b1', 'b2'], { move: staged() }),
+    ],
+  };
+  for (const command of importOf(rows, { overwrite: true })) node.plane.harness.ok(command);
+  const looks = vi.spyOn(node.plane.state.assignments, 'get');
+  const list = async (params: object): Promise<string[]> => {
+    const { result } = await node.call('move.list', params);
+    return (result as unknown as Page).items.map(({ shard }) => shard);
+  };
+  expect(await list({})).toEqual(['cache:m/0', 'stream:m/2', 'stream:m/9', 'stream:m/10']);
+  expect(await list({ resource: 'm', kind: 'stream' })).toEqual(['stream:m/2', 'stream:m/9', 'stream:m/10']);
+  expect(await list({ kind: 'cache' })).toEqual(['cache:m/0']);
+  expect(await list({ resource: 'a' })).toEqual([]);
+  expect(looks).not.toHaveBeenCalled();
 });
