@@ -1,6 +1,7 @@
 import type { Clock, Timer } from '../../raft/index.ts';
 import { brokerCodec, MSGPACK_SUBPROTOCOL } from '../broker-protocol.ts';
 import type { Connection, Net } from '../net.ts';
+import { unawaited } from '../unawaited.ts';
 import {
   COPY_PATH,
   COPY_SUBPROTOCOL,
@@ -42,7 +43,7 @@ export class CopySink {
 
   constructor(options: CopySinkOptions) {
     this.#options = options;
-    void this.#dial();
+    unawaited(this.#dial());
   }
 
   get address(): string {
@@ -110,7 +111,7 @@ export class CopySink {
 
   #again(): void {
     if (this.#closed || this.#timer !== null) return;
-    this.#timer = this.#options.clock.setTimeout(() => void this.#dial(), RETRY_MS);
+    this.#timer = this.#options.clock.setTimeout(() => unawaited(this.#dial()), RETRY_MS);
   }
 
   #ask(shard: string, epoch: number): void {

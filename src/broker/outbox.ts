@@ -1,5 +1,6 @@
 import type { Clock } from '../../raft/index.ts';
 import type { BrokerClient } from '../client/index.ts';
+import { unawaited } from '../unawaited.ts';
 
 /** Shards of one request. */
 const SHARDS_PER_REQUEST = 1_000;
@@ -43,10 +44,12 @@ export class Outbox {
       const request = this.#send(shards);
       if (request === null) continue;
       this.#requests++;
-      void request.then(() => {
-        this.#requests--;
-        this.#flush();
-      });
+      unawaited(
+        request.then(() => {
+          this.#requests--;
+          this.#flush();
+        }),
+      );
     }
   }
 }

@@ -2,6 +2,7 @@ import type { Clock } from '../../raft/index.ts';
 import type { WatchedAssignment } from '../broker-protocol.ts';
 import type { BrokerView, ViewUpdate } from '../client/index.ts';
 import type { Net } from '../net.ts';
+import { unawaited } from '../unawaited.ts';
 import { COPY_ADDRESS } from './copy-protocol.ts';
 import { CopySink } from './copy-sink.ts';
 import { LedShard } from './led-shard.ts';
@@ -83,7 +84,7 @@ export class ShardKeeper {
       return;
     }
     this.#busy.set(shard, false);
-    void this.#work(shard);
+    unawaited(this.#work(shard));
   }
 
   async #work(shard: string): Promise<void> {
@@ -135,7 +136,7 @@ export class ShardKeeper {
     if (led === undefined) {
       led = new LedShard({ self, row, log, clock, copyRate, onChange: () => onChange(shard), onFailure });
       this.led.set(shard, led);
-      if (log.end === 0) void this.#seed(led);
+      if (log.end === 0) unawaited(this.#seed(led));
     } else {
       led.update(row);
     }

@@ -13,6 +13,7 @@ import {
 } from '../broker-protocol.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { Net } from '../net.ts';
+import { unawaited } from '../unawaited.ts';
 import { BrokerConnection } from './broker-connection.ts';
 import { BrokerView, type ViewUpdate } from './broker-view.ts';
 import { Lease } from './lease.ts';
@@ -96,7 +97,7 @@ export class BrokerClient {
   }
 
   start(): void {
-    void this.#dial();
+    unawaited(this.#dial());
   }
 
   /** Falls silent. Registered it stays until its silence is noticed; `leave` says goodbye. */
@@ -322,23 +323,23 @@ export class BrokerClient {
     const incarnation = this.#incarnation;
     const sentAt = this.#lease.moment();
     this.#beatsUnanswered++;
-    connection
-      .request('heartbeat', { incarnation }, this.#leaseMs)
-      .then((answer) => {
-        if (this.#connection !== connection || this.#incarnation !== incarnation) return;
-        this.#answeredAtMs = clock.now();
-        this.#lifecycle = answer.lifecycle;
-        this.#lease.renew(sentAt, { leaseMs: answer.leaseMs, marginMs: this.#marginMs });
-        this.#options.handlers.onHeartbeat?.(answer);
-      })
-      .catch((error: unknown) => {
-        const code = error instanceof EvenkeelError ? error.code : null;
-        if (this.#connection !== connection) return;
-        if (code === 'must_register' || code === 'stale_incarnation') this.#drop(connection);
-      })
-      .finally(() => {
-        if (this.#connection === connection) this.#beatsUnanswered--;
-      });
+    const answered = (answer: BrokerAnswers['heartbeat']): void => {
+      if (this.#connection !== connection) return;
+      this.#beatsUnanswered--;
+      if (this.#incarnation !== incarnation) return;
+      this.#answeredAtMs = clock.now();
+      this.#lifecycle = answer.lifecycle;
+      this.#lease.renew(sentAt, { leaseMs: answer.leaseMs, marginMs: this.#marginMs });
+      this.#options.handlers.onHeartbeat?.(answer);
+    };
+    const refused = (error: unknown): void => {
+      if (this.#connection !== connection) return;
+      this.#beatsUnanswered--;
+      const code = error instanceof EvenkeelError ? error.code : null;
+      if (code === 'must_register' || code === 'stale_incarnation') this.#drop(connection);
+    };
+    // An error of the handler is not taken for a refusal.
+    unawaited(connection.request('heartbeat', { incarnation }, this.#leaseMs).then(answered, refused));
   }
 
   #take(push: BrokerPush): void {
@@ -385,7 +386,7 @@ export class BrokerClient {
     if (this.#stopped || this.#timer !== null) return;
     const { clock, random } = this.#options;
     const jitter = 0.5 + random.nextUint32() / 2 ** 33;
-    this.#timer = clock.setTimeout(() => void this.#dial(), this.#backoffMs * jitter);
+    this.#timer = clock.setTimeout(() => unawaited(this.#dial()), this.#backoffMs * jitter);
     this.#backoffMs = Math.min(this.#backoffMs * 2, LAST_BACKOFF_MS);
   }
 

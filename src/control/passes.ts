@@ -2,6 +2,7 @@ import type { Clock, Timer } from '../../raft/index.ts';
 import type { Plan, Reports, Step } from '../../placement/index.ts';
 import type { RowResult } from '../command/index.ts';
 import type { StateView } from '../state/index.ts';
+import { unawaited } from '../unawaited.ts';
 import type { PlanInput, PlannerAnswers, PlannerHost, PlannerSubjects } from './planner-host.ts';
 import type { ControlLog } from './log.ts';
 import type { PlanSummary } from './plan-summary.ts';
@@ -105,7 +106,7 @@ export class Passes {
     this.#timer = clock.setTimeout(
       () => {
         this.#timer = null;
-        void this.#turn();
+        unawaited(this.#turn());
       },
       Math.max(0, delayMs),
     );

@@ -1,3 +1,5 @@
+import { unawaited } from '../unawaited.ts';
+
 interface Waiter {
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -21,7 +23,7 @@ export class QuorumRounds {
   join(): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
-      if (!this.#running) void this.#pump();
+      if (!this.#running) unawaited(this.#pump());
     });
   }
 

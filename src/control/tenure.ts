@@ -2,6 +2,7 @@ import type { Timer } from '../../raft/index.ts';
 import type { Command, Proposed, RowResult } from '../command/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { AssignmentRow, Change, ChangeSet, Served } from '../state/index.ts';
+import { unawaited } from '../unawaited.ts';
 import { Confirmations } from './confirmations.ts';
 import { brokersToForget } from './forget-brokers.ts';
 import { InactiveShards } from './inactive-shards.ts';
@@ -109,15 +110,17 @@ export class Tenure {
     });
   }
 
-  /** Whether it resolves in so many ms. */
+  /** Whether it resolves in so many ms. It must not reject. */
   async within(promise: Promise<void>, ms: number): Promise<boolean> {
     const { clock } = this.#options;
     return await new Promise((resolve) => {
       const timer = clock.setTimeout(() => resolve(false), ms);
-      void promise.then(() => {
-        clock.clearTimeout(timer);
-        resolve(true);
-      });
+      unawaited(
+        promise.then(() => {
+          clock.clearTimeout(timer);
+          resolve(true);
+        }),
+      );
     });
   }
 
@@ -189,7 +192,8 @@ export class Tenure {
     const { plane } = this.#options;
     this.moving.clear();
     for (const [shard, row] of plane.state.moving) this.moving.set(shard, row);
-    void this.inactive.scan(plane.state.assignments.list(), (shard) => plane.state.assignments.get(shard));
+    const { assignments } = plane.state;
+    unawaited(this.inactive.scan(assignments.list(), (shard) => plane.state.assignments.get(shard)));
     this.#confirmations.begin(plane.state);
     this.#unsubscribe = plane.feed.subscribe(
       plane.state.revision,

@@ -4,6 +4,7 @@ import { plan, type Plan } from '../../placement/index.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { StateView } from '../state/index.ts';
 import type { ChangeFeed } from '../watch/index.ts';
+import { unawaited } from '../unawaited.ts';
 import type { ControlLog } from './log.ts';
 import {
   InlinePlanner,
@@ -156,7 +157,7 @@ export class WorkerPlanner implements PlannerHost {
         link.feed(part);
         this.#pump();
       } else if (!this.#isBusy) {
-        void this.#runNext(link);
+        unawaited(this.#runNext(link));
       }
     });
   }

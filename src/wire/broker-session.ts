@@ -11,6 +11,7 @@ import type { ControlPlane } from '../control-plane.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { Connection } from '../net.ts';
 import type { BrokerRow } from '../state/index.ts';
+import { unawaited } from '../unawaited.ts';
 import { readEnvelope, readRequest, ProtocolFault, type BrokerRequest } from './broker-requests.ts';
 import { resolve, waitForRevision } from './broker-resolve.ts';
 import { BrokerWatch, type SnapshotGate } from './broker-watch.ts';
@@ -98,7 +99,7 @@ export class BrokerSession {
       this.#sendError(id, new EvenkeelError('overloaded', message));
       return;
     }
-    void this.#handle(id, type, fields, isHeartbeat);
+    unawaited(this.#handle(id, type, fields, isHeartbeat));
   }
 
   async #handle(
