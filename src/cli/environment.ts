@@ -5,6 +5,7 @@ import { createSystemClock } from '../clock.ts';
 import { EvenkeelError } from '../errors.ts';
 import type { Net } from '../net.ts';
 import { createWebSocketNet } from '../net-ws.ts';
+import { printableLines } from './output.ts';
 import { openStandardOutput } from './standard-output.ts';
 
 /** The exit code where standard output cannot be written. */
@@ -20,7 +21,7 @@ export interface CliEnvironment {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Data goes here. */
   readonly out: (text: string) => void;
-  /** All else goes here. */
+  /** All else goes here. What could steer a terminal is escaped. */
   readonly note: (text: string) => void;
   /** Whether `out` is a terminal. */
   readonly terminal: boolean;
@@ -50,7 +51,7 @@ export function processEnvironment(): ProcessEnvironment {
     env: process.env,
     out: (data) => output.write(data),
     flush: () => output.flush(),
-    note: (data) => void process.stderr.write(data),
+    note: (data) => void process.stderr.write(printableLines(data)),
     terminal: process.stdout.isTTY,
     readText,
     onInterrupt(callback) {

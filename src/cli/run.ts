@@ -1,7 +1,7 @@
 import { CommanderError, type Command } from 'commander';
 import { ERRORS, EvenkeelError } from '../errors.ts';
 import type { CliEnvironment } from './environment.ts';
-import { printableLines, shortened } from './output.ts';
+import { shortened } from './output.ts';
 
 const USAGE = 2;
 
@@ -36,7 +36,7 @@ function explain(error: unknown, { note }: Pick<CliEnvironment, 'note'>): number
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
   if (error instanceof EvenkeelError) {
     const outcome = error.data['outcome'] === 'unknown' ? '; outcome unknown' : '';
-    note(`error: ${printableLines(shortened(error.message))} (${error.code}${outcome})\n`);
+    note(`error: ${shortened(error.message)} (${error.code}${outcome})\n`);
     return ERRORS[error.code].exit;
   }
   note(`error: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);

@@ -167,10 +167,13 @@ function registrationProblem(broker: Extract<Command, { type: 'registerBroker' }
 }
 
 function alterProblem(command: Extract<Command, { type: 'alterResource' }>): Problem | null {
-  const { name, shards, replicationFactor } = command;
+  const { name, shards, replicationFactor, labels = {} } = command;
+  // `null` takes a label away.
+  const set = Object.entries(labels).filter((entry): entry is [string, string] => entry[1] !== null);
   return (
     (shards === undefined ? null : shardCountProblem(name, shards)) ??
-    (replicationFactor === undefined ? null : replicationFactorProblem(name, replicationFactor))
+    (replicationFactor === undefined ? null : replicationFactorProblem(name, replicationFactor)) ??
+    labelsProblem(`resource ${name}`, Object.fromEntries(set))
   );
 }
 

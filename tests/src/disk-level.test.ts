@@ -1,10 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { access, readdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import type * as files from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createLevelDisk } from '../../src/disk-level.ts';
 import { temporaryDirectory } from '../support/data-directories.ts';
+
+// Root may write to any directory: that one is refused has to be played.
+vi.mock('node:fs/promises', async (importOriginal) => {
+  const real = await importOriginal<typeof files>();
+  return { ...real, access: vi.fn(real.access) };
+});
 
 const disk = createLevelDisk();
 const bytes = (...values: number[]) => Uint8Array.from(values);
@@ -96,6 +103,29 @@ test('a directory that cannot be made or written in is a slip of usage, and says
   await expect(disk.makeDirectory(at('plain'))).rejects.toMatchObject(refused('it is a file'));
   const inside = at('plain', 'file');
   await expect(disk.makeDirectory(inside)).rejects.toMatchObject(refused('a part of its path is a file'));
+});
+
+test.each([
+  ['EROFS', 'the file system is read-only'],
+  ['EACCES', 'this user may not write there'],
+  ['EPERM', 'this user may not write there'],
+])(
+  'a directory that exists and refuses writes with %s is a slip of usage, and says why',
+  async (code, why) => {
+    vi.mocked(access).mockRejectedValueOnce(Object.assign(new Error('refused'), { code }));
+    await expect(disk.makeDirectory(directory.path)).rejects.toMatchObject({
+      code: 'invalid_argument',
+      message: expect.stringContaining(why),
+    });
+    await disk.makeDirectory(directory.path);
+  },
+);
+
+test.skipIf(!existsSync('/sys/kernel'))('a directory cannot be made where nothing can be', async () => {
+  await expect(disk.makeDirectory('/sys/kernel/evenkeel')).rejects.toMatchObject({
+    code: 'invalid_argument',
+    message: expect.stringMatching(/this user may not write there|the file system is read-only/),
+  });
 });
 
 test.skipIf(!existsSync('/dev/full'))('a full disk says what to do', async () => {

@@ -1,6 +1,7 @@
 import type { Levels } from '../../../placement/index.ts';
 import type { PlacementStatus } from '../../wire/index.ts';
 import type { CliEnvironment } from '../environment.ts';
+import { printableLines } from '../output.ts';
 import { levelsTable, levelsText } from '../placement.ts';
 import type { FinishedMove } from './moves.ts';
 
@@ -44,7 +45,8 @@ export class Screen {
 
   show(frame: Frame): void {
     if (this.#environment.terminal) {
-      this.#environment.out(`${CLEAR}${[...this.#banner, '', ...frameLines(frame)].join('\n')}\n`);
+      const text = [...this.#banner, '', ...frameLines(frame)].join('\n');
+      this.#environment.out(`${CLEAR}${printableLines(text)}\n`);
       return;
     }
     const leader = `raft leader ${frame.leaderId ?? 'none'}, term ${frame.term}`;
@@ -54,9 +56,8 @@ export class Screen {
       const move = frame.finished[this.#printed];
       if (move === undefined) return;
       const count = countOf(this.#printed + 1, frame.minimum);
-      this.#environment.out(
-        `moved the leadership of ${move.shard} from ${move.from} to ${move.to} (${count})\n`,
-      );
+      const line = `moved the leadership of ${move.shard} from ${move.from} to ${move.to} (${count})`;
+      this.#environment.out(`${printableLines(line)}\n`);
     }
   }
 

@@ -7,6 +7,7 @@ import {
   type Command,
   type ProposalPath,
 } from '../../../src/command/index.ts';
+import { MAX_LABELS_BYTES } from '../../../src/command/limits.ts';
 import { EvenkeelError } from '../../../src/errors.ts';
 
 /** Time that moves only when told; pending timers run in order. */
@@ -166,6 +167,19 @@ describe('on the leader', () => {
     await expect(codeOf(proposer.propose(create({ shards: 1.5 }), { deadlineMs: 1 }))).resolves.toBe(
       'invalid_argument',
     );
+    const alter = (labels: Record<string, string | null>): Command => ({
+      type: 'alterResource',
+      kind: 'stream',
+      name: 's',
+      expectedRevision: null,
+      labels,
+    });
+    for (const labels of [{ owner: 'a\nb' }, { 'o\u001b': 'a' }]) {
+      const altered = proposer.propose(alter({ ...labels, gone: null }), { deadlineMs: 1 });
+      await expect(codeOf(altered)).resolves.toBe('invalid_argument');
+    }
+    const filler = proposer.propose(alter({ filler: 'x'.repeat(MAX_LABELS_BYTES) }), { deadlineMs: 1 });
+    await expect(codeOf(filler)).resolves.toBe('limit_exceeded');
     const assignments = Array.from({ length: 12_000 }, (_, i) => ({
       shard: `stream:s/${i}`,
       leader: 'b1',

@@ -1,7 +1,10 @@
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { WebSocket } from 'ws';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { BODY_TIMEOUT_MS } from '../../../src/wire/http-respond.ts';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { BODY_TIMEOUT_MS, dropUnlessRead } from '../../../src/wire/http-respond.ts';
+import { READ_WINDOW_MS } from '../../../src/wire/read-pace.ts';
 import { AdminNode } from '../../support/admin-node.ts';
 
 let node: AdminNode;
@@ -332,6 +335,32 @@ describe('a client that sends slowly', () => {
 
 describe('a client that does not read its answer', () => {
   const LOOK_MS = 1_000;
+
+  it('loses its connection where an answer that is written whole is not taken in time', () => {
+    const armed = new Map<object, { callback: () => void; delayMs: number }>();
+    const clock = {
+      ...node.clock,
+      setTimeout(callback: () => void, delayMs: number) {
+        const timer = {};
+        armed.set(timer, { callback, delayMs });
+        return timer;
+      },
+      clearTimeout: (timer: object) => void armed.delete(timer),
+    };
+    const answered = () => {
+      const response = Object.assign(new EventEmitter(), { destroy: vi.fn() });
+      dropUnlessRead(response as unknown as ServerResponse, clock);
+      expect(armed.size).toBe(0);
+      response.emit('prefinish');
+      expect([...armed.values()]).toMatchObject([{ delayMs: READ_WINDOW_MS }]);
+      return response;
+    };
+    answered().emit('close');
+    expect(armed.size).toBe(0);
+    const unread = answered();
+    for (const { callback } of armed.values()) callback();
+    expect(unread.destroy).toHaveBeenCalledOnce();
+  });
 
   it('loses its connection', async () => {
     const unread = new AdminNode();
