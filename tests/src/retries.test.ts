@@ -61,6 +61,10 @@ describe('a request of a session, sent through several nodes', () => {
     w.cut(leader, first, false);
     await w.start([leader]);
     expect(await told(w, send(leader, create('a'), request))).toBe(revision);
+    await w.until(
+      'all have applied the same',
+      () => new Set(IDS.map((id) => w.node(id).plane.state.appliedIndex)).size === 1,
+    );
     for (const id of IDS) expect(w.node(id).plane.state.resources.get('stream:a')?.revision).toBe(revision);
     expect(new Set(IDS.map((id) => w.node(id).plane.state.stateHash)).size).toBe(1);
   });
