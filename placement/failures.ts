@@ -1,10 +1,10 @@
-import type { Failure } from './model.ts';
+import type { Broker, Failure } from './model.ts';
 import type { View } from './view.ts';
 
 /** Most destinations that a shard's row remembers; the oldest failure is dropped. */
 export const MAX_FAILURES = 4;
 /** After so many failed moves to one destination the shard is not sent there while they count. */
-const MOST_TRIES = 2;
+export const MOST_TRIES = 2;
 /** How long a failure counts, ms. */
 const COUNTS_FOR_MS = 3_600_000;
 
@@ -20,9 +20,17 @@ export function failuresOf(view: View, s: number): readonly Failure[] {
   const failures = view.rows[s]?.failures;
   if (failures === undefined) return [];
   return failures.filter(({ to, atMs }) => {
-    const row = view.brokers.rows[view.brokers.find(to)];
-    return row !== undefined && row.registeredAtMs <= atMs && view.nowMs < atMs + COUNTS_FOR_MS;
+    return failureCounts(atMs, view.brokers.rows[view.brokers.find(to)], view.nowMs);
   });
+}
+
+/** Whether a failed move to a broker still counts at a cluster time, ms. */
+export function failureCounts(
+  atMs: number,
+  broker: Pick<Broker, 'registeredAtMs'> | undefined,
+  nowMs: number,
+): boolean {
+  return broker !== undefined && broker.registeredAtMs <= atMs && nowMs < atMs + COUNTS_FOR_MS;
 }
 
 /** How often a move of the shard to the broker failed, as far as it counts. */

@@ -2,7 +2,7 @@ export * from './model.ts';
 export * from './plan-types.ts';
 export * from './slots.ts';
 export { isNearEnough } from './fence.ts';
-export { MAX_FAILURES } from './failures.ts';
+export { failureCounts, MAX_FAILURES, MOST_TRIES } from './failures.ts';
 export * from './write.ts';
 export {
   assignmentRow,

@@ -45,7 +45,12 @@ export interface BlockedPlacement {
 }
 
 /** Waits that do not end by themselves. */
-const BLOCKING: ReadonlySet<string> = new Set(['no_destination', 'no_room']);
+const BLOCKING: ReadonlySet<string> = new Set([
+  'no_destination',
+  'no_room',
+  'destination_failed',
+  'leader_unconfirmed',
+]);
 
 type RequestRef = { readonly session: number; readonly n: number } | null;
 

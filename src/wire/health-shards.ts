@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Clock } from '../../raft/index.ts';
-import { compareStrings } from '../../placement/index.ts';
+import { compareStrings, failureCounts, MOST_TRIES } from '../../placement/index.ts';
 import type { AssignmentRow, BrokerRow, StateView } from '../state/index.ts';
 import { durationText } from '../duration.ts';
 import { countSpreads } from './rpc-levels.ts';
@@ -50,7 +50,7 @@ export async function shardChecks(
     leadersCheck(counts, known, state),
     { name: 'copies', ok: counts.short === 0, detail: `${counts.short} shards short of in-sync copies` },
     brokersCheck(state, known),
-    movesCheck(failing),
+    movesCheck(failing, state, known?.nowMs ?? state.timeMs),
     pausedCheck(state, resourcesOutOfLevel),
     placementCheck(concerns),
   ];
@@ -107,33 +107,47 @@ function goneText({ id, lifecycle, downSinceMs }: BrokerRow, state: StateView, n
 }
 
 interface Failing {
+  /** Shards whose moves have failed again and again, and that still have one to make. */
   readonly count: number;
   readonly worst: AssignmentRow | null;
+  /** Of each destination that shards are kept from since their moves there failed: how many. */
+  readonly destinations: ReadonlyMap<string, { readonly shards: number; readonly lastAtMs: number }>;
 }
 
-/** Shards whose moves have failed again and again, and that still have one to make. */
 const failingMoves = perRevisionInSlices(async (state, clock): Promise<Failing> => {
   let count = 0;
   let worst: AssignmentRow | null = null;
+  const destinations = new Map<string, { shards: number; lastAtMs: number }>();
   const isLeaving = (id: string): boolean => state.brokers.get(id)?.lifecycle !== 'live';
   await inSlices(state.assignments.list(), clock, (row) => {
+    for (const { to, times, atMs } of row.failures ?? []) {
+      if (times < MOST_TRIES) continue;
+      const { shards = 0, lastAtMs = 0 } = destinations.get(to) ?? {};
+      destinations.set(to, { shards: shards + 1, lastAtMs: Math.max(lastAtMs, atMs) });
+    }
     if (row.failedMoves < FAILING_MOVES) return;
     if (row.move === null && !row.replicas.some(isLeaving) && row.inSync.length === row.replicas.length)
       return;
     count++;
     if (worst === null || row.failedMoves > worst.failedMoves) worst = row;
   });
-  return { count, worst };
+  return { count, worst, destinations };
 });
 
-function movesCheck({ count, worst }: Failing): Check {
-  if (worst === null) return { name: 'moves', ok: true, detail: 'no move keeps failing' };
-  const to = worst.move === null ? '' : `, now to ${worst.move.to}`;
-  return {
-    name: 'moves',
-    ok: false,
-    detail: `${count} shards whose moves keep failing: ${worst.shard} failed ${worst.failedMoves} times${to}; evenkeel shard explain ${worst.shard}`,
-  };
+function movesCheck({ count, worst, destinations }: Failing, state: StateView, nowMs: number): Check {
+  const lines: string[] = [];
+  if (worst !== null) {
+    const to = worst.move === null ? '' : `, now to ${worst.move.to}`;
+    lines.push(
+      `${count} shards whose moves keep failing: ${worst.shard} failed ${worst.failedMoves} times${to}; evenkeel shard explain ${worst.shard}`,
+    );
+  }
+  for (const [id, { shards, lastAtMs }] of destinations) {
+    if (!failureCounts(lastAtMs, state.brokers.get(id), nowMs)) continue;
+    lines.push(`${shards} shards are kept from ${id}, where their moves failed; restart it to try again`);
+  }
+  const ok = lines.length === 0;
+  return { name: 'moves', ok, detail: ok ? 'no move keeps failing' : lines.join('; ') };
 }
 
 /** A pause is an operator's decision; what waits for its end is what needs a person. */

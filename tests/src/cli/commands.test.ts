@@ -248,6 +248,23 @@ n1  127.0.0.1:7501  yes
     expect(out).toContain('2 for too long: stream:perf-quorum/0 waits for b1 to confirm for 42 s\n');
   });
 
+  it('cluster health names a broker that shards are kept from, while their failed moves count', async () => {
+    const { harness } = node.plane;
+    const shard = 'stream:perf-quorum/0';
+    const row = harness.state.assignments.get(shard);
+    const atMs = harness.state.timeMs;
+    if (row === undefined) throw new Error(`${shard} was imported`);
+    const { leader, replicas, inSync, state } = row;
+    const failures = [{ to: 'b3', times: 2, atMs }];
+    const next = { leader, replicas, inSync, state, move: null, failedMoves: 0, failures };
+    harness.place({ step: 'abandon', shard, next });
+    node.plane.serve('cluster.concerns', async () => concerns({ nowMs: atMs + 3_599_999 }));
+    const { out } = await run('cluster health');
+    expect(out).toContain('[-] moves: 1 shards are kept from b3, where their moves failed; restart it');
+    node.plane.serve('cluster.concerns', async () => concerns({ nowMs: atMs + 3_600_000 }));
+    expect((await run('cluster health')).out).toContain('[+] moves: no move keeps failing');
+  });
+
   it('cluster health sees members whose states differ at the same index', async () => {
     node.plane.members = [...node.plane.members, { id: 'n2', address: '127.0.0.1:7502', voter: true }];
     const own = node.plane.services.get('node.status');
