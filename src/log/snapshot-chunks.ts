@@ -4,7 +4,7 @@ import type { KeyValueStore, StoreOperation } from '../disk.ts';
 import { CHUNKS_END, chunkKey } from './keys.ts';
 import { decodeChunk, encodeChunk, type SnapshotRecord } from './records.ts';
 
-const SNAPSHOT_CHUNK_BYTES = 256 * 1024;
+export const SNAPSHOT_CHUNK_BYTES = 256 * 1024;
 /** Chunks of one synced write. */
 const CHUNKS_PER_WRITE = 4;
 

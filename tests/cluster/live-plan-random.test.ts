@@ -48,7 +48,7 @@ const LEAST: Readonly<Record<string, number>> = {
 };
 
 /** A plan as it is compared: all of it, but for the hour at which a step is written, which has gone on since. */
-const plain = (planned: Plan): unknown =>
+const plain = (planned: Plan & { paused?: boolean }): unknown =>
   JSON.parse(JSON.stringify(planned), (key, value: unknown) =>
     key === 'startedAtMs' || key === 'progressAtMs' ? undefined : value,
   );
@@ -61,7 +61,7 @@ class Seen {
   }
 
   judge({ revision, plan: live, file }: Moment): void {
-    const [online, offline] = [plain(live), plain(planOf(file))];
+    const [online, offline] = [plain(live), plain({ ...planOf(file), paused: file.policy.paused })];
     // What says how two plans differ takes long to see that they do not.
     if (!isDeepStrictEqual(online, offline)) expect(online, `revision ${revision}`).toEqual(offline);
     const isMoving = file.assignments.some(({ move }) => move !== null);

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { access, readdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import type * as files from 'node:fs/promises';
 import { join } from 'node:path';
+import { Level } from 'level';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createLevelDisk } from '../../src/disk-level.ts';
 import { temporaryDirectory } from '../support/data-directories.ts';
@@ -25,6 +26,29 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
   await directory.remove();
+});
+
+test('every batch of a store is written with a sync', async () => {
+  const options: unknown[] = [];
+  const original = Level.prototype.batch;
+  const spy = vi.spyOn(Level.prototype, 'batch').mockImplementation(function (this: Level) {
+    const batch = original.call(this) as unknown as { write: (given: unknown) => Promise<void> };
+    const write = batch.write.bind(batch);
+    batch.write = async (given) => {
+      options.push(given);
+      await write(given);
+    };
+    return batch as never;
+  });
+  try {
+    const store = await disk.openStore(at('store'), { createIfMissing: true });
+    await store.write([{ type: 'put', key: bytes(1), value: bytes(1) }]);
+    await store.write([{ type: 'delete', key: bytes(1) }]);
+    await store.close();
+  } finally {
+    spy.mockRestore();
+  }
+  expect(options).toEqual([{ sync: true }, { sync: true }]);
 });
 
 test('a store keeps rows in byte order across openings', async () => {

@@ -4,6 +4,7 @@ import type { Entry, StorageWrite } from '../../../raft/index.ts';
 import { createLevelDisk } from '../../../src/disk-level.ts';
 import type { Disk } from '../../../src/disk.ts';
 import { describeStorage } from '../../raft/storage-conformance.ts';
+import { SNAPSHOT_CHUNK_BYTES } from '../../../src/log/snapshot-chunks.ts';
 import { openTestDirectory, temporaryDirectory } from '../../support/data-directories.ts';
 
 describeStorage('LogStorage on LevelDB', async () => {
@@ -13,6 +14,8 @@ describeStorage('LogStorage on LevelDB', async () => {
     cleanUp: directory.remove,
   };
 });
+
+const CONFIGURATION = { voters: ['n1'], outgoing: [], learners: [], learnersNext: [] };
 
 let directory: { path: string; remove: () => Promise<void> };
 beforeEach(async () => {
@@ -73,6 +76,46 @@ test('an entry that vanished from the middle is missed', async () => {
   await expect(loading()).rejects.toMatchObject({
     code: 'corrupt',
     message: expect.stringMatching(/entry 5 is missing.*stays down/s),
+  });
+});
+
+test('an entry of another life is missed at any place, though its own checksum holds', async () => {
+  const other = batch({
+    hardState: { term: 3, votedFor: 'n2', commit: 2 },
+    entries: run(1, 9, 3).map((entry) => ({
+      ...entry,
+      data: new TextEncoder().encode(`other ${entry.index}`),
+    })),
+  });
+  await written(other);
+  const theirs: (Uint8Array | null)[] = [];
+  await tamper(async (store) => {
+    for (let index = 1; index <= 9; index++) theirs.push(await store.get(key('e', index)));
+  });
+  for (let index = 1; index <= 9; index++) {
+    await directory.remove();
+    directory = await temporaryDirectory();
+    await written(state);
+    const value = theirs[index - 1];
+    if (value === null || value === undefined) throw new Error(`entry ${index} was written`);
+    await tamper((store) => store.write([{ type: 'put', key: key('e', index), value }]));
+    await expect(loading(), `entry ${index}`).rejects.toMatchObject({ code: 'corrupt' });
+  }
+});
+
+test('the chunks of a snapshot go with the one that replaces it', async () => {
+  const snapshots = [2, 4, 6].map((index) =>
+    batch({
+      snapshot: {
+        meta: { index, term: 3, configuration: CONFIGURATION },
+        data: new Uint8Array(SNAPSHOT_CHUNK_BYTES + 1).fill(index),
+      },
+    }),
+  );
+  await written(state, ...snapshots);
+  await tamper(async (store) => {
+    const rows = await store.range({ gte: key('s'), lt: key('t'), limit: 100 });
+    expect(rows).toHaveLength(2);
   });
 });
 
