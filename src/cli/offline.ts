@@ -48,7 +48,9 @@ export function addOffline(program: Command, environment: CliEnvironment): void 
       const cluster = await readClusterFile(environment, file);
       const found = planFile(cluster, PLANNER);
       const { paused } = cluster.policy;
-      environment.out(render({ data: found, text: () => planText(found, { wide: true, paused }) }, output));
+      environment.out(
+        render({ data: { ...found, paused }, text: () => planText(found, { wide: true, paused }) }, output),
+      );
     });
   const command = program
     .command('simulate')

@@ -112,14 +112,20 @@ export function serveOperators(plane: ControlPlane, timings: BrokerTimings, tenu
   plane.serve('shard.abandon', async (params) => abandon(tenure(), state, params as ShardParams));
 }
 
-function status(tenure: Tenure, { policy: { paused }, revision }: StateView): PlacementStatus {
+function status(tenure: Tenure, state: StateView): PlacementStatus {
+  const { revision } = state;
+  const { paused } = state.policy;
   const { last } = tenure.passes;
   const plan = last?.plan ?? null;
   const movesInFlight = tenure.moving.size;
   const leaderMovesLeft = plan?.minimumLeaderMoves ?? null;
   // A plan of an older state says nothing of what has been written since.
   const isQuiet = last?.revision === revision && last.plan.steps === 0;
-  const level = isQuiet && movesInFlight === 0 && (leaderMovesLeft ?? 0) === 0;
+  let shards = 0;
+  for (const resource of state.resources.values()) shards += resource.shards;
+  // What waits to be placed, as in a cluster that starts, is not level though no pass has a step for it.
+  const isPlaced = state.assignments.size === shards;
+  const level = isQuiet && isPlaced && movesInFlight === 0 && (leaderMovesLeft ?? 0) === 0;
   return { paused, level, leaderMovesLeft, movesInFlight };
 }
 

@@ -30,9 +30,9 @@ afterEach(async () => {
 
 test('every batch of a store is written with a sync', async () => {
   const options: unknown[] = [];
-  const original = Level.prototype.batch;
+  const original = Reflect.get(Level.prototype, 'batch') as (this: Level) => unknown;
   const spy = vi.spyOn(Level.prototype, 'batch').mockImplementation(function (this: Level) {
-    const batch = original.call(this) as unknown as { write: (given: unknown) => Promise<void> };
+    const batch = original.call(this) as { write: (given: unknown) => Promise<void> };
     const write = batch.write.bind(batch);
     batch.write = async (given) => {
       options.push(given);
