@@ -3,6 +3,7 @@ import type { StoredCopies } from './copy-checks.ts';
 import { SimCluster } from './cluster.ts';
 import type { Member, PlacementView, SimKit } from './kit.ts';
 import { KEYS } from './draw-actions.ts';
+import { TOPOLOGIES } from './draw-topologies.ts';
 import { ElectionChecks, electionView } from './election-checks.ts';
 import { FaultInjector } from './faults.ts';
 import { History, type SimOperationRecord } from './history.ts';
@@ -332,7 +333,10 @@ class Run {
       this.#world.schedule(BOUNDS_EVERY_MS, 'bounds', look);
     };
     this.#world.schedule(BOUNDS_EVERY_MS, 'bounds', look);
-    this.#watchElections(new ElectionChecks(this.#plan.settings.electionTimeoutMs));
+    // Elsewhere a leader that is gone may be heard for seconds: what it sent waits on a slow link.
+    if (this.#plan.faults.some((fault) => TOPOLOGIES.includes(fault))) {
+      this.#watchElections(new ElectionChecks(this.#plan.settings.electionTimeoutMs));
+    }
     if (this.#plan.brokers.length === 0) return;
     this.#watchServing();
     this.#guard(this.#watchService());
