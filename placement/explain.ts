@@ -15,7 +15,9 @@ export interface Explanation {
   readonly waiting: readonly WaitingRow[];
 }
 
-const PAUSED = 'placement is paused: no drain, rebalance or restore starts until `evenkeel placement resume`';
+/** Shown wherever a pause explains why nothing moves. */
+export const PAUSED =
+  'placement is paused: no drain, rebalance or restore starts until `evenkeel placement resume`';
 
 /** `null`: the cluster has no such shard. `made`: the plan of this very snapshot, where there is one already. */
 export function explainShard(

@@ -2,6 +2,7 @@ export * from './model.ts';
 export * from './plan-types.ts';
 export * from './slots.ts';
 export { isNearEnough } from './fence.ts';
+export { PAUSED } from './explain.ts';
 export { failureCounts, MAX_FAILURES, MOST_TRIES } from './failures.ts';
 export * from './write.ts';
 export {

@@ -1,11 +1,10 @@
 import { Option, type Command } from 'commander';
-import type { Plan } from '../../placement/index.ts';
+import { PAUSED, type Plan } from '../../placement/index.ts';
 import { EvenkeelError, type ErrorCode } from '../errors.ts';
 import type { BrokerItem } from '../wire/index.ts';
 import { parseDuration } from './arguments.ts';
 import type { CliEnvironment } from './environment.ts';
 import { table, type Column } from './output.ts';
-import { PAUSED } from './placement.ts';
 import { clusterCommand, type Session } from './session.ts';
 import { listShards } from './shard.ts';
 

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import {
   DEFAULT_POLICY,
+  PAUSED,
   type Levels,
   type Plan,
   type Policy,
@@ -117,10 +118,6 @@ const STEP_COLUMNS: readonly Column<Step>[] = [
 export function listed(name: string, rows: readonly WaitingRow[]): string[] {
   return rows.map(({ shard, reason, detail }) => `${name}: ${shard}: ${reason}: ${detail}`);
 }
-
-/** Shown wherever a pause explains why nothing moves. */
-export const PAUSED =
-  'placement is paused: no drain, rebalance or restore starts until `evenkeel placement resume`';
 
 /** A plan for people: its steps, what waits and why. */
 export function planText(plan: Plan, { wide, paused }: { wide: boolean; paused: boolean }): string {
